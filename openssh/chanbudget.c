@@ -1,0 +1,109 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "chanbudget.h"
+#include "misc.h"
+
+struct chanbudget *
+chanbudget_new(uint32_t limit)
+{
+	struct chanbudget *b;
+
+	if ((b = calloc(1, sizeof(*b))) == NULL)
+		return NULL;
+	b->limit = limit;
+	TAILQ_INIT(&b->shares);
+	return b;
+}
+
+void
+chanbudget_free(struct chanbudget *b)
+{
+	free(b);
+}
+
+void
+chanbudget_join(struct chanbudget *b, struct chanbudget_share *s,
+    uint32_t base)
+{
+	s->base = base;
+	s->want = s->held = 0;
+	TAILQ_INSERT_TAIL(&b->shares, s, entry);
+}
+
+void
+chanbudget_leave(struct chanbudget *b, struct chanbudget_share *s)
+{
+	TAILQ_REMOVE(&b->shares, s, entry);
+}
+
+/*
+ * The fair share of pool bytes: the largest f such that everybody can have
+ * min(want, f). Those who want less than an equal part leave the rest to the
+ * others, round after round, until nobody new does.
+ */
+static uint64_t
+fair_share(const struct chanbudget *b, uint64_t pool)
+{
+	const struct chanbudget_share *s;
+	uint64_t fair = 0, next, left, n;
+
+	for (;;) {
+		left = pool;
+		n = 0;
+		TAILQ_FOREACH(s, &b->shares, entry) {
+			if (s->want <= fair)
+				left -= s->want;
+			else
+				n++;
+		}
+		if (n == 0)
+			return fair;
+		if ((next = left / n) <= fair)
+			return fair;
+		fair = next;
+	}
+}
+
+uint32_t
+chanbudget_ask(struct chanbudget *b, struct chanbudget_share *me,
+    uint32_t want, uint32_t outstanding)
+{
+	const struct chanbudget_share *s;
+	uint64_t pool = b->limit, bases = 0, others = 0, fair, extra, out;
+
+	TAILQ_FOREACH(s, &b->shares, entry) {
+		bases += s->base;
+		if (s != me)
+			others += s->held;
+	}
+	pool = pool > bases ? pool - bases : 0;
+	me->want = want > me->base ? want - me->base : 0;
+	fair = fair_share(b, pool);
+	extra = MINIMUM(me->want, fair);
+	/* What others hold beyond their part has to come back first. */
+	extra = MINIMUM(extra, pool > others ? pool - others : 0);
+	out = outstanding > me->base ? outstanding - me->base : 0;
+	me->held = MAXIMUM(extra, out);
+	return me->base + extra;
+}

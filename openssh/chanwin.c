@@ -1,0 +1,280 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/*
+ * The window of a channel (RFC 4254, 5.2) follows the path:
+ *
+ *	target   = bdp + headroom, at least base, at most the limit
+ *	bdp      = the most delivered in one of the last few round trips
+ *	headroom = 2 * bdp, but at most CHANWIN_HEADROOM_MAX
+ *	           (+ 3 * growth towards peers with bounded buffers)
+ *	credit   = target - (what the peer may still send + backlog)
+ *
+ * Delivered counts what both arrived and was consumed: a reader that lags
+ * can't raise it, and neither can one that empties a backlog in a burst.
+ *
+ * While a sender's rate doubles every round trip, it needs room for 2 * bdp;
+ * BBR's startup, which multiplies by 2.89, for 2.89 * bdp. Growth is what bdp
+ * gained in the last round trip: 1/2 of it when doubling, 0.65 in BBR's
+ * startup; bdp + 3 * growth covers the next one of either. As growth ends so
+ * does this part of the headroom, with no state to leave.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <string.h>
+
+#include "chanwin.h"
+#include "misc.h"
+
+/* Sample i intervals back; 0 is the one still running. */
+static const struct chanwin_sample *
+sample_back(const struct chanwin *cw, u_int i)
+{
+	return &cw->samples[(cw->head + CHANWIN_SAMPLES - i) % CHANWIN_SAMPLES];
+}
+
+static void
+sample_push(struct chanwin *cw, uint64_t now_us)
+{
+	struct chanwin_sample *s;
+
+	cw->head = (cw->head + 1) % CHANWIN_SAMPLES;
+	if (cw->nsamples < CHANWIN_SAMPLES)
+		cw->nsamples++;
+	s = &cw->samples[cw->head];
+	s->t_us = now_us;
+	s->consumed = cw->consumed;
+	s->received = cw->received;
+	s->backlog_min = cw->backlog;
+}
+
+/* v0 + (v1 - v0) * part / whole, for part <= whole and wrapping counters. */
+static uint64_t
+interpolate(uint64_t v0, uint64_t v1, uint64_t part, uint64_t whole)
+{
+	uint64_t delta = v1 - v0;
+
+	/* Lose low bits of a long time rather than high ones of the product */
+	while (whole > UINT32_MAX) {
+		whole >>= 1;
+		part >>= 1;
+	}
+	if (whole == 0 || delta > UINT32_MAX)
+		return v1;
+	return v0 + delta * part / whole;
+}
+
+/*
+ * Cumulative bytes at time t_us, from the samples around it. Before the
+ * oldest sample the answer is the oldest: that can only understate what was
+ * delivered since.
+ */
+static void
+history_at(const struct chanwin *cw, uint64_t t_us, uint64_t *consumed,
+    uint64_t *received)
+{
+	const struct chanwin_sample *s;
+	uint64_t c1 = cw->consumed, r1 = cw->received, t1 = cw->now_us;
+	u_int i;
+
+	for (i = 0; i < cw->nsamples; i++) {
+		s = sample_back(cw, i);
+		if (s->t_us <= t_us) {
+			*consumed = interpolate(s->consumed, c1,
+			    t_us - s->t_us, t1 - s->t_us);
+			*received = interpolate(s->received, r1,
+			    t_us - s->t_us, t1 - s->t_us);
+			return;
+		}
+		c1 = s->consumed;
+		r1 = s->received;
+		t1 = s->t_us;
+	}
+	*consumed = c1;
+	*received = r1;
+}
+
+/* Bytes that both arrived and were consumed between two points. */
+static uint64_t
+delivered(uint64_t c0, uint64_t r0, uint64_t c1, uint64_t r1)
+{
+	return MINIMUM(c1 - c0, r1 - r0);
+}
+
+/* The least backlog (bytes) seen in the last interval_us. */
+static uint64_t
+standing_backlog(const struct chanwin *cw, uint64_t interval_us)
+{
+	const struct chanwin_sample *s;
+	uint64_t least = cw->backlog;
+	u_int i;
+
+	for (i = 0; i < cw->nsamples; i++) {
+		s = sample_back(cw, i);
+		least = MINIMUM(least, s->backlog_min);
+		if (cw->now_us - s->t_us >= interval_us)
+			return least;
+	}
+	return 0;	/* history too short to tell */
+}
+
+static void
+measure(struct chanwin *cw, uint64_t interval_us)
+{
+	uint64_t t1, t2, c1, r1, c2, r2, now, before, i, shift;
+	uint64_t rounds = cw->bounded_peer ?
+	    CHANWIN_ROUNDS : CHANWIN_ROUNDS_UNKNOWN;
+
+	t1 = cw->now_us > interval_us ? cw->now_us - interval_us : 0;
+	t2 = t1 > interval_us ? t1 - interval_us : 0;
+	history_at(cw, t1, &c1, &r1);
+	history_at(cw, t2, &c2, &r2);
+	now = delivered(c1, r1, cw->consumed, cw->received);
+	before = delivered(c2, r2, c1, r1);
+	/* Bytes in an interval to bytes in a round trip, if that is shorter */
+	if (interval_us > cw->rtt_us) {
+		now = now * cw->rtt_us / interval_us;
+		before = before * cw->rtt_us / interval_us;
+	}
+
+	/* Forget the best of rounds gone by. */
+	shift = (cw->now_us - cw->round_us) / interval_us;
+	if (shift > 0) {
+		cw->round_us = cw->now_us;
+		for (i = CHANWIN_ROUNDS; i-- > 0;)
+			cw->best[i] = i >= shift ? cw->best[i - shift] : 0;
+	}
+	cw->best[0] = MAXIMUM(cw->best[0], now);
+	for (cw->bdp = 0, i = 0; i < rounds; i++)
+		cw->bdp = MAXIMUM(cw->bdp, cw->best[i]);
+	cw->growth = now > before ? now - before : 0;
+}
+
+static void
+decide(struct chanwin *cw, uint64_t interval_us)
+{
+	uint64_t headroom, room = CHANWIN_HEADROOM_MAX, want;
+
+	if (cw->bounded_peer)
+		room += 3 * cw->growth;
+	headroom = MINIMUM(2 * cw->bdp, room);
+	cw->limited = CHANWIN_PATH;
+	if (standing_backlog(cw, interval_us) >= CHANWIN_LAG) {
+		/* A lagging reader may cost what it always did, no more. */
+		headroom = MINIMUM(headroom, cw->base);
+		cw->limited = CHANWIN_READER;
+	}
+	want = cw->bdp + headroom;
+	if (want <= cw->base) {
+		want = cw->base;
+		cw->limited = CHANWIN_BASE;
+	}
+	cw->target = MINIMUM(want, UINT32_MAX);
+}
+
+void
+chanwin_init(struct chanwin *cw, uint32_t base, int bounded_peer,
+    uint64_t now_us)
+{
+	memset(cw, 0, sizeof(*cw));
+	cw->base = cw->target = base;
+	cw->bounded_peer = bounded_peer;
+	cw->now_us = cw->round_us = now_us;
+	sample_push(cw, now_us);
+}
+
+void
+chanwin_update(struct chanwin *cw, uint64_t consumed, uint64_t backlog,
+    uint64_t rtt_us, uint64_t now_us, uint32_t limit)
+{
+	uint64_t interval_us, spacing_us;
+	struct chanwin_sample *s;
+
+	if (now_us > cw->now_us)	/* a clock that steps back stands */
+		cw->now_us = now_us;
+	cw->rtt_us = rtt_us;
+	interval_us = MAXIMUM(rtt_us, CHANWIN_INTERVAL_MIN_US);
+	spacing_us = interval_us / CHANWIN_PER_RTT;
+
+	/*
+	 * Before the counters move: across an idle gap the history then
+	 * stands level up to now, instead of rising all along it.
+	 */
+	s = &cw->samples[cw->head];
+	if (cw->now_us - s->t_us >= spacing_us)
+		sample_push(cw, cw->now_us);
+	cw->consumed += consumed;
+	cw->received += consumed + backlog - cw->backlog;
+	cw->backlog = backlog;
+	s = &cw->samples[cw->head];
+	s->backlog_min = MINIMUM(s->backlog_min, backlog);
+
+	if (rtt_us == 0) {
+		cw->target = cw->base;
+		cw->limited = CHANWIN_BASE;
+	} else {
+		measure(cw, interval_us);
+		decide(cw, interval_us);
+	}
+	chanwin_limit(cw, limit);
+}
+
+void
+chanwin_limit(struct chanwin *cw, uint32_t limit)
+{
+	limit = MAXIMUM(limit, cw->base);
+	if (cw->target > limit) {
+		cw->target = limit;
+		cw->limited = CHANWIN_BUDGET;
+	}
+}
+
+uint32_t
+chanwin_credit(const struct chanwin *cw, uint32_t window, uint32_t maxpacket)
+{
+	uint64_t outstanding = window + cw->backlog;
+	uint64_t quantum, credit;
+
+	/* Credit can't be taken back: a smaller target waits for it to go. */
+	if (outstanding >= cw->target)
+		return 0;
+	credit = cw->target - outstanding;
+	quantum = MAXIMUM(3 * (uint64_t)maxpacket,
+	    cw->target / CHANWIN_QUANTUM);
+	/* However small the window, half of it is worth a message */
+	quantum = MINIMUM(quantum, cw->target / 2);
+	return credit > quantum ? credit : 0;
+}
+
+const char *
+chanwin_limited_name(enum chanwin_limited limited)
+{
+	switch (limited) {
+	case CHANWIN_BASE:
+		return "base";
+	case CHANWIN_PATH:
+		return "path";
+	case CHANWIN_READER:
+		return "reader";
+	case CHANWIN_BUDGET:
+		return "budget";
+	}
+	return "unknown";
+}

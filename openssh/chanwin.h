@@ -1,0 +1,131 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef CHANWIN_H
+#define CHANWIN_H
+
+/*
+ * Receive window controller of one channel. Pure: what was consumed, what
+ * waits, the path's RTT and the time go in; a target window and the credit
+ * to grant come out. No socket, clock or log in here. See DESIGN.md.
+ */
+
+/*
+ * Samples of the delivery history. CHANWIN_PER_RTT of them a round trip, and
+ * room for the two round trips whose deliveries are compared.
+ */
+#define CHANWIN_PER_RTT		16
+#define CHANWIN_SAMPLES		(2 * CHANWIN_PER_RTT + 8)
+
+/*
+ * Round trips for which the best delivery is remembered, the current one
+ * included: enough to sit out a retransmission timeout's silence. Towards
+ * senders that buffer what they may send, credit has to follow a path that
+ * got slower at once.
+ */
+#define CHANWIN_ROUNDS		4
+#define CHANWIN_ROUNDS_UNKNOWN	2
+
+/*
+ * Shortest interval over which delivery is measured (us). On a LAN a burst
+ * that a late wake-up piled together must not pass for a rate.
+ */
+#define CHANWIN_INTERVAL_MIN_US	2000
+
+/*
+ * Headroom over the BDP (bytes) once delivery has stopped growing; this is
+ * also the most that a sender can hold as unspent credit. Senders whose
+ * channel input buffer collapses near 16 MiB are safe below 8 MiB: the
+ * rest is for what a measurement may be off by.
+ */
+#define CHANWIN_HEADROOM_MAX	(6 * 1024 * 1024)
+
+/*
+ * A backlog (bytes) that never fell below this for a whole round trip means
+ * that the local consumer, not the path, is what limits. One turn of the
+ * main loop may read 256 KiB, so anything less can be ordinary scheduling.
+ */
+#define CHANWIN_LAG		(256 * 1024)
+
+/* Adjusts are at least 1/CHANWIN_QUANTUM of the window: 64 a round trip. */
+#define CHANWIN_QUANTUM		64
+
+/* What decided the target */
+enum chanwin_limited {
+	CHANWIN_BASE,		/* the initial window suffices, or no RTT */
+	CHANWIN_PATH,		/* BDP plus headroom */
+	CHANWIN_READER,		/* the local consumer lags behind the path */
+	CHANWIN_BUDGET		/* the limit passed in */
+};
+
+struct chanwin_sample {
+	uint64_t t_us;		/* start of the interval */
+	uint64_t consumed;	/* cumulative, bytes, at t_us */
+	uint64_t received;	/* ditto */
+	uint64_t backlog_min;	/* bytes, least seen from t_us on */
+};
+
+struct chanwin {
+	/* configuration */
+	uint32_t base;		/* bytes: initial window, never less */
+	int bounded_peer;	/* sender's buffer doesn't follow our credit */
+
+	/* state */
+	uint64_t now_us;	/* time of the last update */
+	uint64_t rtt_us;	/* round trip time in use; 0 = unknown */
+	uint64_t consumed;	/* cumulative, bytes */
+	uint64_t received;	/* cumulative, bytes: consumed + backlog */
+	uint64_t backlog;	/* bytes received and not yet consumed */
+	uint64_t round_us;	/* start of the current round trip */
+	uint64_t best[CHANWIN_ROUNDS];	/* bytes, best delivery of a round */
+	struct chanwin_sample samples[CHANWIN_SAMPLES];	/* ring */
+	u_int head, nsamples;
+
+	/* results */
+	uint64_t bdp;		/* bytes delivered in one round trip */
+	uint64_t growth;	/* bytes, bdp over that of a round trip ago */
+	uint32_t target;	/* bytes, wanted window */
+	enum chanwin_limited limited;
+};
+
+/*
+ * Start at time now_us with a window of base bytes. Set bounded_peer when the
+ * sender is known not to buffer in proportion to the credit it holds.
+ */
+void	 chanwin_init(struct chanwin *, uint32_t, int, uint64_t);
+
+/*
+ * Account for consumed bytes taken by the local consumer since the last
+ * update, with backlog bytes still waiting for it. rtt_us 0 = unknown.
+ * Updates the target; limit is the largest it may be, base excepted.
+ */
+void	 chanwin_update(struct chanwin *, uint64_t, uint64_t, uint64_t,
+	    uint64_t, uint32_t);
+
+/*
+ * The target is what the budget allows: limit bytes, or base if that is more.
+ */
+void	 chanwin_limit(struct chanwin *, uint32_t);
+
+/*
+ * Credit (bytes) to grant now to a peer that may still send window bytes in
+ * packets of up to maxpacket; 0 when it is not worth a message.
+ */
+uint32_t chanwin_credit(const struct chanwin *, uint32_t, uint32_t);
+
+const char *chanwin_limited_name(enum chanwin_limited);
+
+#endif /* CHANWIN_H */

@@ -1,0 +1,30 @@
+# Unit tests of openssh-bdp, in upstream's framework. Read after the tree's own
+# Makefile, which stays as it is:
+#
+#	make -f Makefile -f regress/bdp-unit.mk bdp-unit
+#
+# BDP_SRC may point elsewhere, to run test_chanbuf on a tree without our code.
+
+BDP_SRC=regress/unittests
+BDP_HELPER=regress/unittests/test_helper/libtest_helper.a
+BDP_LIBS=$(BDP_HELPER) -lssh -lopenbsd-compat -lssh -lopenbsd-compat $(TESTLIBS)
+
+# test_chanbuf counts the bytes that these move
+BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
+	-Wl,--wrap=__memmove_chk
+
+BDP_CHANWIN=tests.c test_chanwin.c test_link.c test_chanbudget.c
+BDP_CHANBUF=tests.c test_chanbuf.c
+
+bdp-test_chanwin: $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a
+	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/chanwin -o $@ \
+	    $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(LDFLAGS) $(BDP_LIBS)
+
+bdp-test_chanbuf: $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_HELPER) libssh.a $(SKOBJS)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/chanbuf -o $@ \
+	    $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(SKOBJS) $(LDFLAGS) \
+	    $(BDP_WRAP) $(BDP_LIBS) $(CHANLIBS)
+
+bdp-unit: bdp-test_chanwin bdp-test_chanbuf
+	./bdp-test_chanwin
+	./bdp-test_chanbuf

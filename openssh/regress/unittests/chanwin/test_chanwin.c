@@ -1,0 +1,291 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/* The controller's rules, one by one, and its invariants at random. */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "chanwin.h"
+#include "misc.h"
+
+#define BASE		(2U * 1024 * 1024)
+#define PACKET		(32U * 1024)
+#define MIB		(1024 * 1024)
+#define NO_LIMIT	UINT32_MAX
+
+void test_chanwin(void);
+
+/*
+ * Deliver rate bytes/ms for ms milliseconds in pieces of 100 us, consumed as
+ * they come, with backlog bytes standing all along. (A round trip counts the
+ * pieces at both its ends, so they should be small against it.)
+ */
+static void
+deliver(struct chanwin *cw, uint64_t *now_us, uint64_t rate, uint64_t ms,
+    uint64_t backlog, uint64_t rtt_us)
+{
+	uint64_t i;
+
+	for (i = 0; i < ms * 10; i++) {
+		*now_us += 100;
+		chanwin_update(cw, rate / 10, backlog, rtt_us, *now_us,
+		    NO_LIMIT);
+	}
+}
+
+static void
+unknown_rtt(void)
+{
+	struct chanwin cw;
+	uint64_t now = 1000000;
+
+	TEST_START("chanwin unknown RTT keeps the initial window");
+	chanwin_init(&cw, BASE, 1, now);
+	deliver(&cw, &now, 100000, 2000, 0, 0);
+	ASSERT_U32_EQ(cw.target, BASE);
+	ASSERT_INT_EQ(cw.limited, CHANWIN_BASE);
+	TEST_DONE();
+}
+
+static void
+lan(void)
+{
+	struct chanwin cw;
+	uint64_t now = 1000000, i;
+
+	TEST_START("chanwin LAN keeps the initial window, bursts and all");
+	chanwin_init(&cw, BASE, 1, now);
+	/* 1 GB/s, but in one burst of a whole window every 2 ms */
+	for (i = 0; i < 1000; i++) {
+		now += 2000;
+		chanwin_update(&cw, BASE, 0, 200, now, NO_LIMIT);
+		ASSERT_U32_EQ(cw.target, BASE);
+	}
+	TEST_DONE();
+}
+
+static void
+follows_bdp(void)
+{
+	static const struct {
+		uint64_t rate;		/* bytes/ms */
+		uint64_t rtt_us;
+	} *t, tests[] = {
+		{ 12500, 300000 },	/* 100 Mbit/s x 300 ms */
+		{ 125000, 50000 },	/* 1 Gbit/s x 50 ms */
+		{ 125000, 200000 },	/* 1 Gbit/s x 200 ms */
+		{ 1250000, 20000 },	/* 10 Gbit/s x 20 ms */
+		{ 1250000, 100000 },	/* 10 Gbit/s x 100 ms */
+	};
+	struct chanwin cw;
+	uint64_t now, bdp;
+	size_t i;
+
+	TEST_START("chanwin target is BDP plus bounded headroom");
+	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		t = &tests[i];
+		bdp = t->rate * t->rtt_us / 1000;
+		now = 1000000;
+		chanwin_init(&cw, BASE, 1, now);
+		deliver(&cw, &now, t->rate, 10 * t->rtt_us / 1000, 0,
+		    t->rtt_us);
+		test_subtest_info("rate %llu rtt %llu",
+		    (unsigned long long)t->rate,
+		    (unsigned long long)t->rtt_us);
+		ASSERT_U64_GE(cw.bdp, bdp - bdp / 100);
+		ASSERT_U64_LE(cw.bdp, bdp + bdp / 100);
+		ASSERT_U64_EQ(cw.target, cw.bdp +
+		    MINIMUM(2 * cw.bdp, CHANWIN_HEADROOM_MAX + 3 * cw.growth));
+		ASSERT_U64_LE(cw.growth, bdp / 100);
+		ASSERT_INT_EQ(cw.limited, CHANWIN_PATH);
+	}
+	TEST_DONE();
+}
+
+static void
+reader_lags(void)
+{
+	struct chanwin cw;
+	uint64_t now = 1000000;
+
+	TEST_START("chanwin lagging reader gets no headroom");
+	chanwin_init(&cw, BASE, 1, now);
+	deliver(&cw, &now, 40000, 2000, 0, 200000);
+	ASSERT_U32_GE(cw.target, 8000000 + CHANWIN_HEADROOM_MAX);
+	deliver(&cw, &now, 40000, 2000, CHANWIN_LAG, 200000);
+	ASSERT_INT_EQ(cw.limited, CHANWIN_READER);
+	ASSERT_U32_LE(cw.target, 8000000 + 80000 + BASE);
+	/* and its window goes as it slows down */
+	deliver(&cw, &now, 4000, 2000, CHANWIN_LAG, 200000);
+	ASSERT_U32_LE(cw.target, 800000 + 8000 + BASE);
+	TEST_DONE();
+}
+
+static void
+burst_out_of_backlog(void)
+{
+	struct chanwin cw;
+	uint64_t now = 1000000;
+	uint32_t target;
+
+	TEST_START("chanwin emptying a backlog is not delivery");
+	chanwin_init(&cw, BASE, 1, now);
+	deliver(&cw, &now, 125000, 2000, 0, 200000);
+	target = cw.target;
+	/* The reader stops: 25 MB arrive over a round trip and wait. */
+	now += 200000;
+	chanwin_update(&cw, 1, 25000000, 200000, now, NO_LIMIT);
+	/* Ten seconds later it takes them in one go. */
+	now += 10000000;
+	chanwin_update(&cw, 25000000, 0, 200000, now, NO_LIMIT);
+	ASSERT_U32_LE(cw.target, BASE);
+	ASSERT_U32_LT(cw.target, target);
+	TEST_DONE();
+}
+
+static void
+quantum(void)
+{
+	struct chanwin cw;
+
+	TEST_START("chanwin credit comes in worthwhile pieces");
+	chanwin_init(&cw, BASE, 1, 0);
+	ASSERT_U32_EQ(chanwin_credit(&cw, BASE, PACKET), 0);
+	ASSERT_U32_EQ(chanwin_credit(&cw, BASE + 1, PACKET), 0);
+	ASSERT_U32_EQ(chanwin_credit(&cw, UINT32_MAX, PACKET), 0);
+	/* like stock: when more than three packets are due */
+	ASSERT_U32_EQ(chanwin_credit(&cw, BASE - 3 * PACKET, PACKET), 0);
+	ASSERT_U32_EQ(chanwin_credit(&cw, BASE - 3 * PACKET - 1, PACKET),
+	    3 * PACKET + 1);
+	cw.target = 64 * MIB;
+	ASSERT_U32_EQ(chanwin_credit(&cw, 63 * MIB, PACKET), 0);
+	ASSERT_U32_EQ(chanwin_credit(&cw, 62 * MIB, PACKET), 2 * MIB);
+	/* what waits for the consumer counts */
+	cw.backlog = 2 * MIB;
+	ASSERT_U32_EQ(chanwin_credit(&cw, 62 * MIB, PACKET), 0);
+	/* a window smaller than three packets doesn't starve */
+	cw.target = PACKET;
+	cw.backlog = 0;
+	ASSERT_U32_EQ(chanwin_credit(&cw, 0, PACKET), PACKET);
+	TEST_DONE();
+}
+
+static void
+clocks_and_counters(void)
+{
+	struct chanwin cw, fresh;
+	uint64_t now = 1000000, now2 = now;
+
+	TEST_START("chanwin counters wrap and clocks may stand");
+	chanwin_init(&fresh, BASE, 1, now);
+	chanwin_init(&cw, BASE, 1, now);
+	cw.consumed = cw.received = UINT64_MAX - 1000000;
+	cw.samples[cw.head].consumed = cw.samples[cw.head].received =
+	    cw.consumed;
+	deliver(&fresh, &now2, 125000, 3000, 0, 200000);
+	deliver(&cw, &now, 125000, 3000, 0, 200000);
+	ASSERT_U64_LT(cw.consumed, 1000000000);
+	ASSERT_U32_EQ(cw.target, fresh.target);
+	/* back in time: same window, and still in working order after */
+	chanwin_update(&cw, 0, 0, 200000, 5, NO_LIMIT);
+	ASSERT_U32_EQ(cw.target, fresh.target);
+	/* a year passes */
+	now += 365ULL * 86400 * 1000000;
+	chanwin_update(&cw, 1, 0, 200000, now, NO_LIMIT);
+	ASSERT_U32_EQ(cw.target, BASE);
+	deliver(&cw, &now, 125000, 3000, 0, 200000);
+	ASSERT_U64_GE(cw.target, 25000000 + CHANWIN_HEADROOM_MAX);
+	TEST_DONE();
+}
+
+/* A small deterministic generator: a failure repeats. */
+static uint32_t
+rnd(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *state >> 33;
+}
+
+static void
+random_walk(uint64_t seed)
+{
+	struct chanwin cw;
+	uint64_t now = rnd(&seed), rtt = 0, backlog = 0, take;
+	uint32_t window = BASE, limit = NO_LIMIT, credit, send;
+	u_int i;
+
+	chanwin_init(&cw, BASE, rnd(&seed) & 1, now);
+	for (i = 0; i < 20000; i++) {
+		if (rnd(&seed) % 500 == 0)
+			rtt = rnd(&seed) % 400000;
+		if (rnd(&seed) % 1000 == 0)
+			limit = rnd(&seed) % (256 * MIB);
+		now += rnd(&seed) % 3000;
+		if (rnd(&seed) % 2000 == 0)
+			now += rnd(&seed);
+		send = MINIMUM(window, rnd(&seed) % (1 << (rnd(&seed) % 24)));
+		window -= send;
+		backlog += send;
+		take = MINIMUM(backlog, rnd(&seed) % (1 << (rnd(&seed) % 24)));
+		backlog -= take;
+		chanwin_update(&cw, take, backlog, rtt, now, limit);
+		ASSERT_U32_GE(cw.target, BASE);
+		ASSERT_U32_LE(cw.target, MAXIMUM(limit, BASE));
+		if (rtt == 0)
+			ASSERT_U32_EQ(cw.target, BASE);
+		credit = chanwin_credit(&cw, window, PACKET);
+		if (credit != 0) {
+			ASSERT_U64_EQ(window + backlog + credit, cw.target);
+			window += credit;
+		}
+		/* never starved: something is on its way, or waits for us */
+		ASSERT_U64_GT(window + backlog, 0);
+	}
+}
+
+static void
+invariants(void)
+{
+	uint64_t seed;
+
+	TEST_START("chanwin invariants on random walks");
+	for (seed = 1; seed <= 50; seed++) {
+		test_subtest_info("seed %llu", (unsigned long long)seed);
+		random_walk(seed);
+	}
+	TEST_DONE();
+}
+
+void
+test_chanwin(void)
+{
+	unknown_rtt();
+	lan();
+	follows_bdp();
+	reader_lags();
+	burst_out_of_backlog();
+	quantum();
+	clocks_and_counters();
+	invariants();
+}

@@ -1,0 +1,317 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/*
+ * The controller on simulated links: 100 random ones, each with a sender in
+ * TCP's slow start, in BBR's startup, and with a congestion window that is
+ * open from the start; with a peer known to bound its buffer and one not
+ * known to; and with readers slower than the link.
+ *
+ * Time goes in steps of 1/64 of the RTT. What leaves the sender passes a
+ * bottleneck queue and is half an RTT on the way, as are acknowledgements
+ * and credit in the other direction.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "chanwin.h"
+#include "chanbudget.h"
+#include "misc.h"
+
+#define BASE		(2U * 1024 * 1024)
+#define PACKET		(32U * 1024)
+#define MIB		(1024 * 1024)
+#define LIMIT		CHANBUDGET_DEFAULT
+#define UNSPENT_MAX	(8 * 1024 * 1024)	/* rule 3 */
+#define MSS		1448
+#define STEPS_PER_RTT	64
+#define HALF		(STEPS_PER_RTT / 2)
+#define ROUNDS		60
+#define NLINKS		100
+
+void test_chanwin_link(void);
+
+enum startup { SLOW_START, BBR_STARTUP, OPEN_WINDOW };
+
+struct link {
+	/* configuration */
+	uint64_t rate;		/* bytes per step, of the bottleneck */
+	uint64_t rtt_us;
+	uint64_t reader;	/* bytes per step that the consumer takes */
+	enum startup startup;
+	int bounded;
+
+	/* state */
+	struct chanwin cw;
+	uint64_t now_us;
+	uint64_t cwnd, inflight, queue, credit;		/* sender, bytes */
+	uint64_t data[HALF], acks[HALF], credits[HALF];	/* on the way */
+	uint64_t backlog;				/* receiver, bytes */
+	uint32_t window;
+	int started;		/* the startup phase is over */
+
+	/* what was seen */
+	uint64_t steps, limited;	/* steps; held up by the window only */
+	uint64_t adjusts;
+	uint64_t unspent_max, backlog_end_max, target_max, delivered_max;
+	uint64_t round_bytes;
+	u_int full_round;	/* first round at 95 % of the link */
+};
+
+static void
+link_init(struct link *l)
+{
+	chanwin_init(&l->cw, BASE, l->bounded, l->now_us);
+	l->credit = l->window = BASE;
+	l->cwnd = 10 * MSS;
+	if (l->startup == OPEN_WINDOW) {
+		l->cwnd = 2 * l->rate * STEPS_PER_RTT;
+		l->started = 1;
+	}
+}
+
+/* Acknowledgements open the congestion window while the queue has room. */
+static void
+sender_acked(struct link *l, uint64_t acked)
+{
+	uint64_t limited = l->inflight >= l->cwnd / 2;
+
+	l->inflight -= acked;
+	if (l->started || !limited)
+		return;
+	l->cwnd += l->startup == BBR_STARTUP ? acked * 189 / 100 : acked;
+	if (l->queue > l->rate * STEPS_PER_RTT / 2)
+		l->started = 1;
+}
+
+static void
+sender_step(struct link *l, u_int slot)
+{
+	uint64_t room, sent;
+
+	l->credit += l->credits[slot];
+	sender_acked(l, l->acks[slot]);
+	room = l->cwnd > l->inflight ? l->cwnd - l->inflight : 0;
+	sent = MINIMUM(room, l->credit);
+	l->credit -= sent;
+	l->inflight += sent;
+	l->queue += sent;
+	l->unspent_max = MAXIMUM(l->unspent_max, l->credit);
+	/* Held up: TCP would send, the link would carry, credit is out. */
+	if (room - sent >= MSS && l->queue < l->rate)
+		l->limited++;
+	l->steps++;
+}
+
+static void
+receiver_step(struct link *l, u_int slot)
+{
+	uint64_t arrived = l->data[slot], taken;
+	uint32_t credit = 0;
+
+	ASSERT_U64_LE(arrived, l->window);
+	l->window -= arrived;
+	l->backlog += arrived;
+	l->round_bytes += arrived;
+	taken = MINIMUM(l->backlog, l->reader);
+	l->backlog -= taken;
+	if (taken != 0) {
+		chanwin_update(&l->cw, taken, l->backlog, l->rtt_us,
+		    l->now_us, LIMIT);
+		credit = chanwin_credit(&l->cw, l->window, PACKET);
+		l->window += credit;
+		l->adjusts += credit != 0;
+	}
+	l->acks[slot] = arrived;
+	l->credits[slot] = credit;
+	l->target_max = MAXIMUM(l->target_max, l->cw.target);
+	/* Rule 5 */
+	ASSERT_U64_LE(l->window + l->backlog, LIMIT);
+	ASSERT_U32_GE(l->cw.target, BASE);
+	/* Rule 1: never more than three times what a round trip brought */
+	l->delivered_max = MAXIMUM(l->delivered_max, l->cw.bdp);
+	ASSERT_U64_LE(l->cw.target, MAXIMUM(BASE, 3 * l->delivered_max));
+}
+
+static void
+link_round(struct link *l, u_int round)
+{
+	uint64_t out, adjusts = l->adjusts;
+	u_int i, slot;
+
+	l->round_bytes = 0;
+	for (i = 0; i < STEPS_PER_RTT; i++) {
+		l->now_us += l->rtt_us / STEPS_PER_RTT;
+		slot = i % HALF;
+		sender_step(l, slot);
+		receiver_step(l, slot);
+		out = MINIMUM(l->queue, l->rate);
+		l->queue -= out;
+		l->data[slot] = out;
+	}
+	if (l->full_round == 0 &&
+	    l->round_bytes >= l->rate * STEPS_PER_RTT * 95 / 100)
+		l->full_round = round;
+	if (round > ROUNDS - 10)
+		l->backlog_end_max = MAXIMUM(l->backlog_end_max, l->backlog);
+	/* Rule 8, and the initial window's 96 KiB */
+	ASSERT_U64_LE(l->adjusts - adjusts,
+	    2 + MAXIMUM(CHANWIN_QUANTUM, l->rate * STEPS_PER_RTT /
+	    (3 * PACKET)));
+}
+
+static void
+link_run(struct link *l)
+{
+	u_int round;
+
+	test_subtest_info("rate %llu B/RTT rtt %llu us startup %d bounded %d "
+	    "reader %llu", (unsigned long long)l->rate * STEPS_PER_RTT,
+	    (unsigned long long)l->rtt_us, l->startup, l->bounded,
+	    (unsigned long long)l->reader);
+	link_init(l);
+	for (round = 1; round <= ROUNDS; round++)
+		link_round(l, round);
+}
+
+/* Link i of the 100: both rate and RTT spread evenly over their decades. */
+static void
+link_random(struct link *l, u_int i)
+{
+	uint64_t state = i * 2654435761ULL + 12345, bps;
+	u_int k;
+
+	memset(l, 0, sizeof(*l));
+	for (k = 0; k < 4; k++)
+		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+	bps = 1000000;
+	for (k = (state >> 33) % 41; k > 0; k--)	/* 10^(k/10) */
+		bps = bps * 12589 / 10000;
+	l->rtt_us = 1000;
+	for (k = (state >> 45) % 26; k > 0; k--)	/* to 300 ms */
+		l->rtt_us = l->rtt_us * 12589 / 10000;
+	l->rtt_us -= l->rtt_us % STEPS_PER_RTT;
+	l->rate = bps / 8 * l->rtt_us / 1000000 / STEPS_PER_RTT + 1;
+	l->reader = UINT64_MAX;
+	l->now_us = 1000000;
+}
+
+/*
+ * Round trips in which a window that triples, or grows by the headroom, gets
+ * from the initial one to bytes.
+ */
+static u_int
+rounds_to_reach(uint64_t bytes, int bounded)
+{
+	uint64_t w = BASE, d;
+	u_int n = 0;
+
+	for (; w < bytes; n++) {
+		d = w;
+		w += bounded ? 2 * d : MINIMUM(2 * d, CHANWIN_HEADROOM_MAX);
+	}
+	return n;
+}
+
+static void
+fast_reader(enum startup startup, int bounded)
+{
+	struct link l;
+	uint64_t bdp;
+	u_int i;
+
+	for (i = 0; i < NLINKS; i++) {
+		link_random(&l, i);
+		l.startup = startup;
+		l.bounded = bounded;
+		link_run(&l);
+		bdp = l.rate * STEPS_PER_RTT;
+		/* Rule 1, once growth is over */
+		ASSERT_U64_LE(l.cw.target, MAXIMUM(BASE, bdp + bdp / 10 +
+		    MINIMUM(2 * bdp, CHANWIN_HEADROOM_MAX)));
+		/* Rule 7 */
+		if (3 * bdp <= BASE)
+			ASSERT_U64_EQ(l.target_max, BASE);
+		if (!bounded)	/* rule 3 */
+			ASSERT_U64_LE(l.unspent_max, UNSPENT_MAX);
+		if (bdp + bdp / 20 > LIMIT) {
+			ASSERT_U32_EQ(l.cw.target, LIMIT);
+			continue;	/* the budget is the bottleneck */
+		}
+		ASSERT_U64_GE(l.cw.target, bdp);
+		/* Rule 2; the headroom of 3 limits a startup, and has to */
+		if (bounded && startup != OPEN_WINDOW)
+			ASSERT_U64_LE(l.limited * 100, l.steps * 2);
+		if (startup == OPEN_WINDOW) {
+			ASSERT_U32_NE(l.full_round, 0);
+			ASSERT_U32_LE(l.full_round,
+			    rounds_to_reach(bdp, bounded) + 4);
+		}
+	}
+}
+
+static void
+slow_reader(void)
+{
+	struct link l;
+	uint64_t percent;
+	u_int i;
+
+	for (i = 0; i < NLINKS; i++) {
+		for (percent = 10; percent <= 70; percent += 30) {
+			link_random(&l, i);
+			l.bounded = i & 1;
+			l.reader = MAXIMUM(l.rate * percent / 100, 1);
+			link_run(&l);
+			/* Rule 4 */
+			ASSERT_U64_LE(l.backlog_end_max,
+			    BASE + CHANWIN_LAG + l.reader * STEPS_PER_RTT / 4);
+			ASSERT_U64_LE(l.cw.target, BASE +
+			    l.reader * STEPS_PER_RTT * 11 / 10 + PACKET);
+		}
+	}
+}
+
+void
+test_chanwin_link(void)
+{
+	TEST_START("chanwin 100 links, slow start");
+	fast_reader(SLOW_START, 1);
+	TEST_DONE();
+	TEST_START("chanwin 100 links, BBR startup");
+	fast_reader(BBR_STARTUP, 1);
+	TEST_DONE();
+	TEST_START("chanwin 100 links, congestion window open");
+	fast_reader(OPEN_WINDOW, 1);
+	TEST_DONE();
+	TEST_START("chanwin 100 links, unknown peer, slow start");
+	fast_reader(SLOW_START, 0);
+	TEST_DONE();
+	TEST_START("chanwin 100 links, unknown peer, window open");
+	fast_reader(OPEN_WINDOW, 0);
+	TEST_DONE();
+	TEST_START("chanwin 100 links, slow readers");
+	slow_reader();
+	TEST_DONE();
+}
