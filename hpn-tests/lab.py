@@ -14,8 +14,10 @@ A transfer is a dict:
     bare        no sampling, so that CPU time is ssh's own
 """
 
+import concurrent.futures
 import json
 import os
+import queue
 import re
 import shutil
 import subprocess
@@ -141,10 +143,11 @@ class Transfer:
 
 
 def slot_us(spec):
-    """Length of netem's bursts: some 40 packets, but small against the RTT."""
-    packets_us = int(40 * 1514 * 8 / spec["rate_mbit"])
-    slot = min(packets_us, spec["rtt_us"] // 100)
-    return slot if slot >= 50 else 0
+    """Length of netem's bursts: 40 packets or 0.2 ms, but small against the
+    RTT: on a LAN, none."""
+    packets_us = 40 * 1514 * 8 // spec["rate_mbit"]
+    return min(max(packets_us, 200), spec["rtt_us"] // 200) \
+        if spec["rtt_us"] >= 10000 else 0
 
 
 def with_paths(spec):
@@ -165,9 +168,9 @@ def last_count(path):
         return 0
 
 
-def run(spec, name, progress=None, timeout_s=900):
-    """Runs one transfer; its files go to build/lab/NAME. progress is called
-    with the bytes that have arrived so far."""
+def run(spec, name, progress=None, timeout_s=900, cpu=0):
+    """Runs one transfer on that CPU of the host; its files go to
+    build/lab/NAME. progress is called with the bytes that have arrived."""
     folder = os.path.join(BUILD, "lab", name)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -180,7 +183,8 @@ def run(spec, name, progress=None, timeout_s=900):
             os.path.join(HERE, "transfer.py"), json.dumps(with_paths(spec))]
     with open(os.path.join(folder, "lab.log"), "w") as log:
         process = subprocess.Popen(argv, stdout=log, stderr=log,
-                                   stdin=subprocess.DEVNULL)
+                                   stdin=subprocess.DEVNULL,
+                                   env=dict(os.environ, LAB_PIN=str(cpu)))
         while process.poll() is None:
             if progress:
                 progress(last_count(os.path.join(folder, "series")))
@@ -192,3 +196,25 @@ def run(spec, name, progress=None, timeout_s=900):
         raise LabError(f"{name}: failed, see {folder}:\n" +
                        transfer.read("lab.log")[-2000:])
     return transfer
+
+
+class Pool:
+    """Runs transfers, as many at once as there are CPUs (two at the most:
+    each has GBs of queues). start() returns a Future of the Transfer."""
+
+    def __init__(self):
+        self.cpus = queue.SimpleQueue()
+        workers = min(os.cpu_count() or 1, 2)
+        for cpu in range(workers):
+            self.cpus.put(cpu)
+        self.executor = concurrent.futures.ThreadPoolExecutor(workers)
+
+    def start(self, spec, name, progress=None):
+        return self.executor.submit(self._run, spec, name, progress)
+
+    def _run(self, spec, name, progress):
+        cpu = self.cpus.get()
+        try:
+            return run(spec, name, progress, cpu=cpu)
+        finally:
+            self.cpus.put(cpu)

@@ -1,0 +1,167 @@
+"""The main job, shown: one file through ssh, scp up and scp down between two
+hosts 200 ms apart at 1 Gbit/s, by OpenSSH as it is and by ours on both sides,
+with raw TCP on the same link beside. Prints a table; the rows and a picture
+of goodput and window over time go to build/demo."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import lab
+
+SIZE = 256 << 20                        # bytes
+LINK = {"rate_mbit": 1000, "rtt_us": 200000}
+TREES = {"stock": "pristine", "ours": "openssh"}
+DEMO = os.path.join(lab.BUILD, "demo")
+FILE = os.path.join(DEMO, "file")
+
+# name: tool, direction
+JOBS = {
+    "ssh host cat": ("ssh", "get"),
+    "scp up": ("scp", "put"),
+    "scp down": ("scp", "get"),
+}
+
+
+def make_file():
+    """Random bytes: nothing on the way can make them fewer."""
+    if not os.path.exists(FILE) or os.path.getsize(FILE) != SIZE:
+        with open(FILE + ".new", "wb") as f:
+            for _ in range(SIZE >> 20):
+                f.write(os.urandom(1 << 20))
+        os.rename(FILE + ".new", FILE)
+    return subprocess.run(["sha256sum", FILE], capture_output=True, text=True,
+                          check=True).stdout.split()[0]
+
+
+class Progress:
+    """A line that says what runs and how far it is."""
+
+    def __init__(self, total):
+        self.total, self.done, self.running = total, 0, {}
+        self.start_s = time.monotonic()
+
+    def of(self, name):
+        def update(count):
+            self.running[name] = count
+            self.show()
+        return update
+
+    def finished(self, name):
+        self.done += 1
+        self.running.pop(name, None)
+        self.show()
+
+    def show(self):
+        text = ", ".join(f"{name} {count >> 20}"
+                         for name, count in sorted(self.running.items()))
+        line = (f"{self.done} of {self.total} transfers, "
+                f"{time.monotonic() - self.start_s:.0f} s: {text} "
+                f"of {SIZE >> 20} MiB" if self.running else "")
+        if sys.stderr.isatty():
+            print(f"\r{line[:78]:78}", end="", file=sys.stderr, flush=True)
+
+    def clear(self):
+        if sys.stderr.isatty():
+            print(f"\r{'':78}\r", end="", file=sys.stderr, flush=True)
+
+
+def transfers():
+    """All transfers of the demo: (job, side) to spec."""
+    specs = {}
+    for direction in ("get", "put"):
+        specs["raw TCP", direction] = dict(LINK, tool="raw", bytes=SIZE,
+                                           direction=direction)
+    for job, (tool, direction) in JOBS.items():
+        for side, tree in TREES.items():
+            specs[job, side] = dict(LINK, tool=tool, direction=direction,
+                                    client=tree, server=tree, file=FILE)
+    return specs
+
+
+def measure(specs):
+    progress = Progress(len(specs))
+    pool = lab.Pool()
+    futures = {}
+    for key, spec in specs.items():
+        name = "demo-" + "-".join(key).replace(" ", "-")
+        future = pool.start(spec, name, progress.of(", ".join(key)))
+        future.add_done_callback(lambda _, k=key: progress.finished(
+            ", ".join(k)))
+        futures[key] = future
+    if not sys.stderr.isatty():
+        print(f"measuring {len(specs)} transfers of {SIZE >> 20} MiB",
+              file=sys.stderr, flush=True)
+    try:
+        return {key: future.result() for key, future in futures.items()}
+    finally:
+        pool.executor.shutdown(cancel_futures=True)
+        progress.clear()
+
+
+def row(key, transfer, raw):
+    """One row of the table and, for the picture, what it was like over time."""
+    ssh = transfer.spec["tool"] != "raw"
+    first_s = transfer.first_s()
+    return {
+        "job": key[0], "side": key[1] if ssh else "",
+        "direction": transfer.spec["direction"],
+        "goodput": transfer.goodput(),          # MB/s
+        "share": transfer.goodput() / raw.goodput(),
+        "peak_window": transfer.peak_window() if ssh else None,     # bytes
+        "client_memory": transfer.peak_memory("client") if ssh else None,
+        "server_memory": transfer.peak_memory("server") if ssh else None,
+        "series": [(t - first_s, n) for t, n in transfer.series],
+        "window": [(w["t_us"] / 1e6 - first_s, w["target"])
+                   for w in transfer.window_trace()] if ssh else [],
+    }
+
+
+def print_table(rows):
+    def mib(value):
+        return "" if value is None else f"{value / 2**20:.1f}"
+
+    print(f"{SIZE / 1e6:.0f} MB at {LINK['rate_mbit'] / 1000:g} Gbit/s over "
+          f"{LINK['rtt_us'] / 1000:g} ms, both sides stock or ours\n")
+    print(f"{'':16}{'':7}{'goodput':>9}{'of raw':>8}{'peak window':>13}"
+          f"{'peak memory (MiB)':>20}")
+    print(f"{'':16}{'':7}{'MB/s':>9}{'TCP':>8}{'MiB':>13}"
+          f"{'client':>11}{'server':>9}")
+    for r in rows:
+        name = (r["job"] if r["side"] else
+                "raw TCP, " + {"get": "down", "put": "up"}[r["direction"]])
+        print(f"{name:16}{r['side']:7}{r['goodput']:9.2f}{r['share']:8.0%}"
+              f"{mib(r['peak_window']):>13}{mib(r['client_memory']):>11}"
+              f"{mib(r['server_memory']):>9}")
+
+
+def main():
+    os.makedirs(DEMO, exist_ok=True)
+    digest = make_file()
+    done = measure(transfers())
+    rows = []
+    for key, transfer in done.items():
+        if transfer.result.get("sha256", digest) != digest:
+            raise lab.LabError(f"{key}: the file arrived damaged")
+        raw = done["raw TCP", transfer.spec["direction"]]
+        rows.append(row(key, transfer, raw))
+    results = os.path.join(DEMO, "results.json")
+    with open(results, "w") as f:
+        json.dump({"size": SIZE, "link": LINK, "rows": rows}, f)
+    print_table(rows)
+    picture = os.path.join(DEMO, "window.png")
+    plot = os.path.join(lab.TOP, "bench", "plot_window.py")
+    subprocess.run([sys.executable, plot, results, picture], check=True)
+    print(f"\nEvery file arrived with its SHA-256. Rows: "
+          f"{os.path.relpath(results)}; picture: {os.path.relpath(picture)}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except lab.LabError as e:
+        sys.exit(f"demo: {e}")
+    except KeyboardInterrupt:
+        sys.exit("demo: interrupted")

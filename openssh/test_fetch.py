@@ -1,0 +1,146 @@
+"""make fetch, and what stops it: one clear line, and nothing left behind."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(HERE)
+NAME = "openssh_10.0p1.orig.tar.gz"
+
+
+def cached(name):
+    cache = os.environ.get("XDG_CACHE_HOME",
+                           os.path.expanduser("~/.cache"))
+    return os.path.join(cache, "openssh-bdp", "upstream", name)
+
+
+def fetch(cache, script=None, **env):
+    done = subprocess.run(
+        [script or os.path.join(HERE, "fetch")],
+        env={**os.environ, "XDG_CACHE_HOME": str(cache), **env},
+        capture_output=True, text=True, timeout=300)
+    return done
+
+
+def refused(done, cache, *words):
+    """Failed, with one line that says why, and left nothing."""
+    lines = [line for line in done.stderr.splitlines()
+             if not line.startswith("fetching ")]
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert len(lines) == 1, done.stderr
+    for word in words:
+        assert word in lines[0]
+    left = [os.path.join(d, f) for d, _, files in os.walk(cache)
+            for f in files]
+    assert left == []
+    assert not [d for d, _, _ in os.walk(cache) if "fetch." in d]
+
+
+@pytest.fixture
+def tarball(tmp_path):
+    """A copy of the real tarball with its signature."""
+    path = tmp_path / NAME
+    shutil.copy(cached(NAME), path)
+    if not os.path.exists(cached(NAME + ".asc")):
+        pytest.skip("the cached tarball came without a signature")
+    shutil.copy(cached(NAME + ".asc"), str(path) + ".asc")
+    return path
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
+def apt_fails(tmp_path, message):
+    """The fetch script beside an apt-private that fails with message."""
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    for name in ("fetch", "UPSTREAM"):
+        shutil.copy(os.path.join(HERE, name), folder)
+    script = folder / "apt-private"
+    script.write_text(f"#!/bin/sh\necho '{message}' >&2\nexit 1\n")
+    script.chmod(0o755)
+    return str(folder / "fetch")
+
+
+def test_given_tarball(tarball, cache):
+    os.unlink(str(tarball) + ".asc")
+    done = fetch(cache, OPENSSH_TARBALL=str(tarball))
+    assert done.returncode == 0, done.stderr
+    assert "SHA-256 is good" in done.stderr
+    assert open(done.stdout.strip(), "rb").read() == tarball.read_bytes()
+    again = fetch(cache)                # from the cache, with no network
+    assert again.stdout == done.stdout and again.stderr == ""
+
+
+def test_given_tarball_and_signature(tarball, cache):
+    os.makedirs(cache / "openssh-bdp" / "upstream")
+    shutil.copy(cached("signing-key.asc"), cache / "openssh-bdp" / "upstream")
+    done = fetch(cache, OPENSSH_TARBALL=str(tarball))
+    assert done.returncode == 0, done.stderr
+    assert "signature are good" in done.stderr
+
+
+def test_bad_signature(tarball, cache):
+    upstream = cache / "openssh-bdp" / "upstream"
+    os.makedirs(upstream)
+    shutil.copy(cached("signing-key.asc"), upstream)
+    signature = tarball.with_name(NAME + ".asc")
+    lines = signature.read_text().splitlines()
+    middle = len(lines) // 2
+    lines[middle] = lines[middle][::-1]
+    signature.write_text("\n".join(lines) + "\n")
+    done = fetch(cache, OPENSSH_TARBALL=str(tarball))
+    os.unlink(upstream / "signing-key.asc")
+    refused(done, cache, "bad signature")
+
+
+def test_wrong_file(tmp_path, cache):
+    wrong = tmp_path / "wrong.tar.gz"
+    wrong.write_bytes(b"not OpenSSH")
+    refused(fetch(cache, OPENSSH_TARBALL=str(wrong)), cache, "SHA-256",
+            "not the pinned")
+
+
+def test_truncated(tarball, cache):
+    os.truncate(tarball, 100000)
+    refused(fetch(cache, OPENSSH_TARBALL=str(tarball)), cache, "SHA-256")
+
+
+def test_no_file(cache):
+    refused(fetch(cache, OPENSSH_TARBALL="/does/not/exist"), cache,
+            "can't read /does/not/exist")
+
+
+def test_no_key(tarball, tmp_path, cache):
+    """A signature that can't be checked is no signature to be ignored."""
+    done = fetch(cache, apt_fails(tmp_path, "apt-private: no mirror"),
+                 OPENSSH_TARBALL=str(tarball))
+    refused(done, cache, "no mirror")
+
+
+def test_no_mirror(tmp_path, cache):
+    done = fetch(cache, apt_fails(tmp_path, "apt-private: no Debian mirror"))
+    refused(done, cache, "no Debian mirror", "OPENSSH_TARBALL")
+
+
+def test_no_network(cache):
+    """A proxy that nobody answers at stands for a network that is down."""
+    dead = "http://127.0.0.1:9"
+    done = fetch(cache, http_proxy=dead, https_proxy=dead)
+    refused(done, cache, "trixie", "OPENSSH_TARBALL")
+
+
+def test_cache_is_verified(tarball, cache):
+    os.unlink(str(tarball) + ".asc")
+    path = fetch(cache, OPENSSH_TARBALL=str(tarball)).stdout.strip()
+    with open(path, "ab") as f:
+        f.write(b"x")
+    done = fetch(cache)
+    assert done.returncode != 0
+    assert "SHA-256" in done.stderr

@@ -1,0 +1,48 @@
+"""The unit tests, ours and upstream's, in upstream's framework."""
+
+import os
+import subprocess
+
+import pytest
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OPENSSH = os.path.join(TOP, "build", "openssh")
+PRISTINE = os.path.join(TOP, "build", "pristine")
+UNITTESTS = os.path.join(OPENSSH, "regress", "unittests")
+
+
+def make(tree, *targets):
+    """make in a tree, with our unit tests' rules read after its own."""
+    done = subprocess.run(
+        ["make", "-s", "-f", "Makefile", "-f",
+         os.path.join(OPENSSH, "regress", "bdp-unit.mk"),
+         f"BDP_SRC={UNITTESTS}", *targets],
+        cwd=tree, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+
+
+def run(tree, program, **env):
+    return subprocess.run([f"./{program}"], cwd=tree, capture_output=True,
+                          text=True, timeout=600, env={**os.environ, **env})
+
+
+@pytest.mark.parametrize("program", ["test_chanwin", "test_chanbuf"])
+def test_ours(program):
+    make(OPENSSH, f"bdp-{program}")
+    done = run(OPENSSH, f"bdp-{program}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "tests ok" in done.stdout
+
+
+@pytest.mark.parametrize("only", ["memory", "channel"])
+def test_pristine_buffers_fail(only):
+    """That the buffer tests can fail: upstream's buffers do. (Its sshbuf test
+    proper would copy 64 GB.)"""
+    make(PRISTINE, "bdp-test_chanbuf")
+    done = run(PRISTINE, "bdp-test_chanbuf", TEST_CHANBUF_ONLY=only)
+    assert done.returncode != 0
+    assert "failed" in done.stdout + done.stderr
+
+
+def test_upstream():
+    make(OPENSSH, "unit")
