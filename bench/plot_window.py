@@ -64,7 +64,7 @@ def main(results, picture):
         draw(rows, job, axes[0][i], axes[1][i])
     axes[0][0].set_ylabel("goodput, MB/s")
     axes[1][0].set_ylabel("channel window, MiB")
-    axes[0][0].legend(loc="lower right")
+    axes[0][0].legend(loc="center right")
     link = data["link"]
     figure.suptitle(f"{data['size'] / 1e6:.0f} MB at "
                     f"{link['rate_mbit'] / 1000:g} Gbit/s, "

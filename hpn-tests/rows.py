@@ -10,6 +10,7 @@ LINKS = {
     "lan": {"rate_mbit": 10000, "rtt_us": 200},
 }
 OURS = {"tool": "ssh", "client": "openssh", "server": "openssh"}
+STOCK = {"tool": "ssh", "client": "pristine", "server": "pristine"}
 FIXED = {"tool": "ssh", "client": "fixed", "server": "fixed"}
 RAW = {"tool": "raw"}
 
@@ -18,7 +19,7 @@ RAW = {"tool": "raw"}
 # which stops the data for 3 RTT whatever the window.
 AMOUNTS = {
     "1g-200ms": {"bytes": GB},
-    "10g-100ms": {"bytes": 4 * GB, "cipher": "aes128-gcm@openssh.com"},
+    "10g-100ms": {"bytes": 7 * GB // 2, "cipher": "aes128-gcm@openssh.com"},
     "100m-300ms": {"bytes": GB},
 }
 
@@ -38,9 +39,12 @@ ROWS["lan"] = dict(OURS, direction="get", bytes=GB, **LINKS["lan"])
 for i in (1, 2):
     ROWS[f"again-{i}"] = dict(OURS, direction="get", bytes=GB // 10,
                               **LINKS["1g-200ms"])
-for name, trees, count in (("ours", OURS, GB), ("fixed", FIXED, GB // 4)):
-    for link in ("1g-1ms", "1g-200ms"):
-        # the same bursts on both links: they decide how often one wakes
-        ROWS[f"cpu-{name}-{link}"] = dict(trees, direction="get", bare=True,
-                                          bytes=count, slot_us=200,
-                                          **LINKS[link])
+
+# CPU: the same bursts on both links, as they decide how often one wakes
+for name, trees, link, count in (
+        ("ours-near", OURS, "1g-1ms", GB),
+        ("ours-far", OURS, "1g-200ms", GB),
+        ("stock-near", STOCK, "1g-1ms", GB // 4),
+        ("fixed-far", FIXED, "1g-200ms", GB // 4)):
+    ROWS[f"cpu-{name}"] = dict(trees, direction="get", bare=True, bytes=count,
+                               slot_us=200, **LINKS[link])
