@@ -18,9 +18,11 @@ def sh(command, host=None):
     subprocess.run(prefix + ["sh", "-ec", command], check=True)
 
 
-def join(host, network):
+def join(host, network, cc):
     """Links host to the router. Packets leave as they will be on the wire:
-    TCP's super-packets would pass netem's delay and rate 64 KB at once."""
+    TCP's super-packets would pass netem's delay and rate 64 KB at once. The
+    route names the congestion control, as a namespace may not make just any
+    of the kernel's its default."""
     sh(f"ip link add v{host} type veth peer name r{host};"
        f"ip link set v{host} netns {host}; ip link set r{host} netns router")
     for name, ns, address in ((f"v{host}", host, f"{network}.1"),
@@ -28,7 +30,7 @@ def join(host, network):
         sh(f"ip addr add {address}/24 dev {name};"
            f"ethtool -K {name} tso off gso off gro off >/dev/null 2>&1;"
            f"ip link set {name} gso_max_segs 1 up; ip link set lo up", ns)
-    sh(f"ip route add default via {network}.2", host)
+    sh(f"ip route add default via {network}.2 congctl {cc}", host)
 
 
 def netem(spec):
@@ -48,8 +50,9 @@ def netem(spec):
 def set_up(spec):
     for ns in ("client", "router", "server"):
         sh(f"ip netns add {ns}")
-    join("client", "10.77.1")
-    join("server", "10.77.2")
+    cc = spec.get("cc", "cubic")
+    join("client", "10.77.1", cc)
+    join("server", "10.77.2", cc)
     sh("echo 1 > /proc/sys/net/ipv4/ip_forward", "router")
     for host in HOSTS:
         tcp = "echo 1 > /proc/sys/net/ipv4/tcp_no_metrics_save;"
@@ -57,7 +60,5 @@ def set_up(spec):
             for f in ("tcp_rmem", "tcp_wmem"):
                 tcp += (f"echo 4096 131072 {TCP_BUFFER_MAX} "
                         f"> /proc/sys/net/ipv4/{f};")
-        tcp += ("echo %s > /proc/sys/net/ipv4/tcp_congestion_control"
-                % spec.get("cc", "cubic"))
         sh(tcp, host)
         sh(f"tc qdisc add dev r{host} root netem {netem(spec)}", "router")
