@@ -3,6 +3,7 @@ run, the promises about memory, credit and CPU, and that the demo holds."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -93,6 +94,21 @@ def test_cpu_of_a_fixed_window_does(transfers):
     the sender's buffer.)"""
     assert cpu_ratio(transfers["cpu-fixed-far"],
                      transfers["cpu-stock-near"]) > 1.3
+
+
+CLOSED = re.compile(r"channel 0: peak window (\d+), least rtt ([\d.]+) ms, "
+                    r"received (\d+) bytes, ([\d.]+) MB/s")
+
+
+@pytest.mark.rows("again-1")
+def test_close_says_how_it_went(transfers):
+    t = transfers["again-1"]
+    window, rtt_ms, received, rate = map(float, CLOSED.search(
+        t.receiver_log()).groups())
+    assert window == max(w["target"] for w in t.window_trace())
+    assert 200 <= rtt_ms < 210
+    assert received == t.spec["bytes"]
+    assert rate == pytest.approx(t.goodput(), rel=0.03)
 
 
 @pytest.mark.rows("again-1", "again-2")

@@ -49,12 +49,14 @@ struct channel_window {
 	struct chanbudget_share share;
 	uint32_t seen;		/* c->local_consumed at the last look */
 	uint64_t rtt_us;	/* last one probed; 0 = unknown */
+	uint64_t least_rtt_us;	/* of the path as it is, without queues */
 	uint64_t probe_us;	/* time of the next probe */
 	int no_probe;		/* the kernel can't tell: don't ask again */
 	uint64_t granted;	/* bytes of credit ever, initial window too */
 	uint32_t peak;		/* bytes, largest window */
 	uint64_t swollen;	/* bytes, largest backlog since last empty */
-	uint64_t first_us;	/* time of the first and the last byte */
+	uint64_t first;		/* bytes consumed at the first look, */
+	uint64_t first_us;	/* its time, and that of the last one */
 	uint64_t last_us;
 };
 
@@ -114,6 +116,7 @@ window_new(struct ssh *ssh, Channel *c, struct chanbudget **budgetp)
 	chanwin_init(&w->cw, c->local_window_max, bounded, now);
 	chanbudget_join(*budgetp, &w->share, c->local_window_max);
 	w->granted = w->peak = c->local_window_max;
+	w->first = c->local_consumed;
 	w->first_us = now;
 	debug2_f("channel %d: window %u, peer %s", c->self,
 	    c->local_window_max, bounded ? "bounded" : "unknown");
@@ -137,6 +140,10 @@ probe(struct ssh *ssh, struct channel_window *w, uint64_t now)
 		return;
 	}
 	w->rtt_us = path_rtt_us(&path);
+	if (w->least_rtt_us == 0 || w->rtt_us < w->least_rtt_us)
+		w->least_rtt_us = w->rtt_us;
+	if (path.min_rtt_us != 0 && path.min_rtt_us < w->least_rtt_us)
+		w->least_rtt_us = path.min_rtt_us;
 	w->probe_us = now + w->rtt_us;
 }
 
@@ -209,18 +216,21 @@ void
 channel_window_free(struct ssh *ssh, Channel *c, struct chanbudget *budget)
 {
 	struct channel_window *w = c->window;
-	uint64_t took_us;
+	uint64_t bytes, took_us, rate = 0;
 
 	if (w == NULL)
 		return;
-	took_us = MAXIMUM(w->last_us - w->first_us, 1);
-	debug("channel %d: peak window %u, rtt %llu.%llu ms, %llu bytes, "
-	    "%llu.%llu MB/s", c->self, w->peak,
-	    (unsigned long long)w->rtt_us / 1000,
-	    (unsigned long long)w->rtt_us / 100 % 10,
-	    (unsigned long long)w->cw.consumed,
-	    (unsigned long long)(w->cw.consumed / took_us),
-	    (unsigned long long)(w->cw.consumed * 10 / took_us % 10));
+	/* Once the peer has closed, nobody asks for credit any more. */
+	bytes = w->cw.consumed + (c->local_consumed - w->seen);
+	/* Tenths of MB/s; what came before the clock started doesn't count */
+	if ((took_us = w->last_us - w->first_us) > 0)
+		rate = (bytes - w->first) * 10 / took_us;
+	debug("channel %d: peak window %u, least rtt %llu.%llu ms, "
+	    "received %llu bytes, %llu.%llu MB/s", c->self, w->peak,
+	    (unsigned long long)w->least_rtt_us / 1000,
+	    (unsigned long long)w->least_rtt_us / 100 % 10,
+	    (unsigned long long)bytes,
+	    (unsigned long long)rate / 10, (unsigned long long)rate % 10);
 	chanbudget_leave(budget, &w->share);
 	freezero(w, sizeof(*w));
 	c->window = NULL;
