@@ -39,7 +39,7 @@ def draw(rows, title, top, bottom):
         top.plot(*zip(*points), **style)
         if r["side"] == "stock":
             bottom.plot([0, end_s(r)], [STOCK_WINDOW / 2**20] * 2, **style)
-        elif r["side"] == "ours":
+        elif r["side"] == "ours" and r["window"]:
             t, window = zip(*r["window"])
             bottom.plot(t, [w / 2**20 for w in window], **style)
     top.set_title(title)

@@ -1,28 +1,91 @@
-"""Starts the transfers that the selected tests will want, two at a time, and
-hands them out as they end. A test names its rows with
-@pytest.mark.rows(...) or in the parameter "row"."""
+"""Starts the transfers that the selected scenarios will want, two at a time,
+hands them out as they end, and says of each scenario in one line what was
+measured and what was required.
+
+--level check, netem or full: how much is run. --resume: transfers that an
+interrupted run has made, with the same programs, are not made again."""
+
+import os
+import time
 
 import pytest
 
+import artifacts
 import lab
-from rows import ROWS
+from scenarios import OTHER
+from scene import Scene
+
+LEVELS = {"check": ("check",), "netem": ("check", "netem"),
+          "full": ("check", "netem", "grid"), "self": ("self",)}
 
 
-def rows_of(item):
-    names = [n for mark in item.iter_markers("rows") for n in mark.args]
+def transfers_of(item):
+    """The transfers a test needs: name to spec."""
     call = getattr(item, "callspec", None)
-    return names + (list(call.params.get("rows", [])) if call else [])
+    if call and "row" in call.params:
+        row = call.params["row"]
+        return {**row.transfers, **row.references}
+    if call and "scene" in call.params:
+        return {n: OTHER[n] for n in call.params["scene"][0].values()}
+    return {}
+
+
+def level_of(item):
+    call = getattr(item, "callspec", None)
+    if call and "row" in call.params:
+        return call.params["row"].level
+    return next((m.args[0] for m in item.iter_markers("level")), "check")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--level", choices=LEVELS, default="check")
+    parser.addoption("--resume", action="store_true")
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "rows(*names): transfers it needs")
+    config.addinivalue_line("markers", "level(name): check, netem or grid")
+
+
+def pytest_collection_modifyitems(config, items):
+    levels = LEVELS[config.getoption("level")]
+    kept = [i for i in items if level_of(i) in levels]
+    config.hook.pytest_deselected(
+        items=[i for i in items if level_of(i) not in levels])
+    items[:] = kept
 
 
 class Transfers:
-    def __init__(self, names):
+    """Transfers under way, by name."""
+
+    def __init__(self, specs, resume, say):
         self.pool = lab.Pool()
-        self.futures = {n: self.pool.start(ROWS[n], f"test-{n}")
-                        for n in names}
+        self.say = say
+        self.cost = {n: self.guess_s(spec) for n, spec in specs.items()}
+        self.start_s, self.said_s = time.monotonic(), time.monotonic()
+        self.done = self.done_cost = 0
+        self.futures = {}
+        for name, spec in specs.items():
+            future = self.pool.start(spec, name, reuse=resume)
+            future.add_done_callback(lambda _, n=name: self.finished(n))
+            self.futures[name] = future
+
+    @staticmethod
+    def guess_s(spec):
+        """Seconds of a CPU, for the estimate only: boot, sampling, bytes."""
+        per_gb = 12 if spec["tool"] == "raw" else 45
+        return 4 + spec["bytes"] * spec.get("channels", 1) / 1e9 * per_gb
+
+    def finished(self, name):
+        self.done += 1
+        self.done_cost += self.cost[name]
+        now_s = time.monotonic()
+        if now_s - self.said_s < 60:
+            return
+        self.said_s = now_s
+        took_s = now_s - self.start_s
+        left_s = took_s * (sum(self.cost.values()) / self.done_cost - 1)
+        self.say(f"{self.done} of {len(self.futures)} transfers, "
+                 f"{took_s / 60:.0f} min, about {left_s / 60:.0f} min left")
 
     def __getitem__(self, name):
         return self.futures[name].result()
@@ -30,8 +93,74 @@ class Transfers:
 
 @pytest.fixture(scope="session")
 def transfers(request):
-    names = dict.fromkeys(n for item in request.session.items
-                          for n in rows_of(item))
-    started = Transfers(names)
+    config = request.config
+    specs = {n: spec for item in request.session.items
+             for n, spec in transfers_of(item).items()}
+    unfinished = os.path.join(lab.LAB,
+                              f"unfinished-{config.getoption('level')}")
+    resume = config.getoption("resume") and os.path.exists(unfinished)
+    os.makedirs(lab.LAB, exist_ok=True)
+    open(unfinished, "w").close()
+    started = Transfers(specs, resume, config.say)
     yield started
+    if all(f.done() for f in started.futures.values()):
+        os.unlink(unfinished)
     started.pool.executor.shutdown(cancel_futures=True)
+
+
+@pytest.fixture
+def scene(request, transfers):
+    return Scene(*request.param, transfers)
+
+
+class Measured:
+    """Collects what a scenario measured and what it required."""
+
+    def __init__(self):
+        self.lines, self.missed, self.until = [], [], None
+
+    def note(self, text):
+        self.lines.append(text)
+
+    def holds(self, text, holds):
+        self.lines.append(text)
+        if not holds:
+            self.missed.append(text)
+
+    def at_least(self, what, value, least, form):
+        self.holds(f"{what}: {form.format(value)}, at least "
+                   f"{form.format(least)}", value >= least)
+
+    def at_most(self, what, value, most, form):
+        self.holds(f"{what}: {form.format(value)}, at most "
+                   f"{form.format(most)}", value <= most)
+
+
+@pytest.fixture
+def measured(request):
+    request.node.measured = Measured()
+    return request.node.measured
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Whether what was measured is what was required."""
+    report = (yield).get_result()
+    m = getattr(item, "measured", None)
+    if report.when != "call" or m is None:
+        return
+    report.measured = "; ".join(m.lines)
+    if report.passed and m.until and m.missed:
+        report.expected_failure = m.until
+    elif report.passed and m.until:
+        report.outcome = "failed"
+        report.longrepr = (f"holds now, but is marked as failing until "
+                           f"'{m.until}': {report.measured}")
+    elif report.passed and m.missed:
+        report.outcome = "failed"
+        report.longrepr = "missed: " + "; ".join(m.missed)
+    if report.failed and transfers_of(item):
+        folder = artifacts.save(item.callspec.id, f"{report.longrepr}\n",
+                                transfers_of(item))
+        report.longrepr = f"{report.longrepr}\nlogs, trace and picture: " + \
+            os.path.relpath(folder, lab.TOP)

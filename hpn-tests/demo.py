@@ -3,19 +3,17 @@ hosts 200 ms apart at 1 Gbit/s, by OpenSSH as it is and by ours on both sides,
 with raw TCP on the same link beside. Prints a table; the rows and a picture
 of goodput and window over time go to build/demo."""
 
-import json
 import os
-import subprocess
 import sys
 import time
 
+import artifacts
 import lab
 
 SIZE = 256 << 20                        # bytes
 LINK = {"rate_mbit": 1000, "rtt_us": 200000}
 TREES = {"stock": "pristine", "ours": "openssh"}
 DEMO = os.path.join(lab.BUILD, "demo")
-FILE = os.path.join(DEMO, "file")
 
 # name: tool, direction
 JOBS = {
@@ -23,17 +21,6 @@ JOBS = {
     "scp up": ("scp", "put"),
     "scp down": ("scp", "get"),
 }
-
-
-def make_file():
-    """Random bytes: nothing on the way can make them fewer."""
-    if not os.path.exists(FILE) or os.path.getsize(FILE) != SIZE:
-        with open(FILE + ".new", "wb") as f:
-            for _ in range(SIZE >> 20):
-                f.write(os.urandom(1 << 20))
-        os.rename(FILE + ".new", FILE)
-    return subprocess.run(["sha256sum", FILE], capture_output=True, text=True,
-                          check=True).stdout.split()[0]
 
 
 class Progress:
@@ -77,7 +64,7 @@ def transfers():
     for job, (tool, direction) in JOBS.items():
         for side, tree in TREES.items():
             specs[job, side] = dict(LINK, tool=tool, direction=direction,
-                                    client=tree, server=tree, file=FILE)
+                                    client=tree, server=tree, bytes=SIZE)
     return specs
 
 
@@ -104,18 +91,13 @@ def measure(specs):
 def row(key, transfer, raw):
     """One row of the table and, for the picture, what it was like over time."""
     ssh = transfer.spec["tool"] != "raw"
-    first_s = transfer.first_s()
     return {
-        "job": key[0], "side": key[1] if ssh else "",
-        "direction": transfer.spec["direction"],
+        **artifacts.plot_row(key[0], key[1] if ssh else "", transfer),
         "goodput": transfer.goodput(),          # MB/s
         "share": transfer.goodput() / raw.goodput(),
         "peak_window": transfer.peak_window() if ssh else None,     # bytes
         "client_memory": transfer.peak_memory("client") if ssh else None,
         "server_memory": transfer.peak_memory("server") if ssh else None,
-        "series": [(t - first_s, n) for t, n in transfer.series],
-        "window": [(w["t_us"] / 1e6 - first_s, w["target"])
-                   for w in transfer.window_trace()] if ssh else [],
     }
 
 
@@ -139,21 +121,18 @@ def print_table(rows):
 
 def main():
     os.makedirs(DEMO, exist_ok=True)
-    digest = make_file()
     done = measure(transfers())
     rows = []
     for key, transfer in done.items():
-        if transfer.result.get("sha256", digest) != digest:
-            raise lab.LabError(f"{key}: the file arrived damaged")
+        assert transfer.result["sha256"]    # lab.py has compared it
         raw = done["raw TCP", transfer.spec["direction"]]
         rows.append(row(key, transfer, raw))
     results = os.path.join(DEMO, "results.json")
-    with open(results, "w") as f:
-        json.dump({"size": SIZE, "link": LINK, "rows": rows}, f)
-    print_table(rows)
     picture = os.path.join(DEMO, "window.png")
-    plot = os.path.join(lab.TOP, "bench", "plot_window.py")
-    subprocess.run([sys.executable, plot, results, picture], check=True)
+    print_table(rows)
+    done = artifacts.draw(rows, SIZE, LINK, results, picture)
+    if done.returncode != 0:
+        raise lab.LabError(f"no picture: {done.stderr}")
     print(f"\nEvery file arrived with its SHA-256. Rows: "
           f"{os.path.relpath(results)}; picture: {os.path.relpath(picture)}")
 

@@ -1,146 +1,54 @@
 """Runs transfers in the lab and reads what they leave: the one piece of
 plumbing under the demo and the tests.
 
-A transfer is a dict:
-    tool        raw, ssh or scp
+A transfer is a dict. What moves:
+    tool        raw (plain TCP), ssh, scp, scp-O or sftp
     direction   get (server to client) or put
-    client, server   trees: pristine, openssh or fixed, below build/
-    rate_mbit, rtt_us   the link; queue_packets: its queue (1,000,000)
-    bytes       how many; zeroes, unless
-    file        a file on the host to send instead
-    cipher, cc, tcp_buffers   ssh -c; congestion control; raised or default
-    stop_after  the reader stops for good after so many bytes
-    unspent     sample the sender's socket
-    bare        no sampling, so that CPU time is ssh's own
+    client, server   trees below build/: pristine, openssh, fixed or debian12
+    bytes       how many; lab.payload says which
+    channels    so many at once, through a ControlMaster or a forwarding
+    via         jump (a third host), proxycommand, L, R, D or streamlocal
+    cipher, ssh_options, sshd_options
+The path (guest/net.py has the details):
+    rate_mbit, rtt_us, cc, tcp_buffers   raised (the default) or default
+    queue_bdp   the queue, in BDPs (1), or queue_packets
+    loss, reorder, jitter_percent   as netem takes them; seed of its dice (1)
+    changes     [[seconds since the first byte, {fields of the path}], ...]
+What else happens:
+    reader      see guest/sink.py
+    second_channel   the reader stops for good: use another channel then
+    shell       {"every_s": T}: keystrokes on a terminal beside
+    kill        {"end": client or server, "at": bytes}
+    disk        size of the receiver's disk, which is too small
+How it is looked at:
+    unspent     sample the sender's socket often
+    bare        no sampling, no check, so that CPU time is ssh's own
 """
 
 import concurrent.futures
+import functools
+import hashlib
 import json
 import os
 import queue
-import re
 import shutil
 import subprocess
 import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "guest"))
+import payload                          # noqa: E402
+from measure import Transfer            # noqa: E402
+
 TOP = os.path.dirname(HERE)
 BUILD = os.path.join(TOP, "build")
-STEADY_AFTER_S = 3.0
-WINDOW_STOCK = 2 << 20              # bytes, CHAN_SES_WINDOW_DEFAULT
-
-ADJUST = re.compile(r"channel \d+: window (\d+) sent adjust (\d+)")
-CHANWIN = re.compile(r"chanwin (t_us=.*)")
+LAB = os.path.join(BUILD, "lab")
+TREES = ("client", "server")
 
 
 class LabError(Exception):
     pass
-
-
-class Transfer:
-    """What one transfer left in its folder."""
-
-    def __init__(self, spec, folder):
-        self.spec = spec
-        self.folder = folder
-        self.result = json.loads(self.read("result.json") or "{}")
-        self.series = [(float(t), int(n)) for t, n in
-                       (line.split() for line in
-                        self.read("series").splitlines())]
-
-    def read(self, name):
-        try:
-            with open(os.path.join(self.folder, name), errors="replace") as f:
-                return f.read()
-        except FileNotFoundError:
-            return ""
-
-    def receiver_log(self):
-        return self.read("ssh.log" if self.spec["direction"] == "get"
-                         else "sshd.log")
-
-    # Goodput: MB are 10^6 bytes, times are from the first byte to arrive
-
-    def first_s(self):
-        return next(t for t, n in self.series if n > 0)
-
-    def seconds(self, count=None):
-        """From the first byte to the one numbered count (the last)."""
-        count = count or self.spec["bytes"]
-        return next(t for t, n in self.series if n >= count) - self.first_s()
-
-    def goodput(self, after_s=0.0):
-        """Mean MB/s from after_s seconds after the first byte to the last."""
-        start = self.first_s() + after_s
-        end_t, end_n = next((t, n) for t, n in self.series
-                            if n >= self.spec["bytes"])
-        t, n = next((t, n) for t, n in self.series if t >= start and n > 0)
-        if end_t <= t:
-            raise LabError(f"{self.folder}: over within {after_s} s")
-        return (end_n - n) / (end_t - t) / 1e6
-
-    def arrived(self, t_s):
-        """Bytes that had arrived at t_s, between two lines of the series."""
-        before = (self.series[0][0], 0)
-        for row in self.series:
-            if row[0] >= t_s:
-                part = (t_s - before[0]) / max(row[0] - before[0], 1e-9)
-                return before[1] + part * (row[1] - before[1])
-            before = row
-        return self.series[-1][1]
-
-    # The window, from the receiver's log at -vv
-
-    def window_trace(self):
-        """A dict for each adjust of ours; see channel-window.c."""
-        return [{k: int(v) if v.isdigit() else v for k, v in
-                 (word.split("=") for word in m.group(1).split())}
-                for m in CHANWIN.finditer(self.receiver_log())]
-
-    def peak_window(self):
-        """Bytes; of stock peers too, which never leave their first window."""
-        return max([WINDOW_STOCK] +
-                   [int(m[1]) + int(m[2])
-                    for m in ADJUST.finditer(self.receiver_log())])
-
-    def unspent(self):
-        """Bytes of credit that the sender had received and not yet sent, at
-        each sample of its socket.
-
-        Credit is on its way for half an RTT (the way back has no queue).
-        What the sender wrote to its socket is that much more than channel
-        data: handshake, then packet headers in a constant ratio.
-        """
-        samples = [json.loads(line) for line in
-                   self.read("samples").splitlines()]
-        rows = [(s["t_s"], s["written"]) for s in samples
-                if s.get("written")]
-        trace = self.window_trace()
-        total = max(written for _, written in rows)
-        start = max([w for t, w in rows if t < self.first_s()] or [0])
-        ratio = self.spec["bytes"] / (total - start)
-        result, i, granted = [], 0, WINDOW_STOCK
-        for t_s, written in rows:
-            while i < len(trace) and trace[i]["t_us"] / 1e6 + \
-                    self.spec["rtt_us"] / 2e6 <= t_s:
-                granted = trace[i]["granted"]
-                i += 1
-            sent = max(written - start, 0) * ratio
-            if sent < self.spec["bytes"] * 0.999:
-                result.append((t_s, granted - sent))
-        return result
-
-    # What it cost
-
-    def peak_memory(self, end):
-        name = {"client": "ssh", "server": "sshd-session"}[end]
-        return self.result["peak_memory"][name]
-
-    def cpu_s(self):
-        """CPU time of the programs of a bare transfer: in UML that of all
-        that ran in the guest, its kernel excepted."""
-        return sum(map(int, self.read("lab.cpu").split())) / 1e6
 
 
 def slot_us(spec):
@@ -152,12 +60,24 @@ def slot_us(spec):
 
 
 def with_paths(spec):
-    spec = dict(spec)
-    for end in ("client", "server"):
+    spec = dict(spec, keygen=os.path.join(BUILD, "openssh"))
+    for end in TREES:
         if end in spec:
             spec[end] = os.path.join(BUILD, spec[end])
     spec.setdefault("slot_us", slot_us(spec))
     return spec
+
+
+def key(spec):
+    """What a result depends on: the transfer, the programs, the lab."""
+    parts = [json.dumps(spec, sort_keys=True), str(virtual_time())]
+    files = [os.path.join(folder, name) for sub in ("guest", "lab")
+             for folder, _, names in os.walk(os.path.join(HERE, sub))
+             for name in names if not name.endswith(".pyc")]
+    files += [os.path.join(BUILD, spec[end], ".built")
+              for end in TREES if end in spec]
+    parts += [f"{f} {os.stat(f).st_mtime_ns}" for f in sorted(files)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def last_count(path):
@@ -169,19 +89,36 @@ def last_count(path):
         return 0
 
 
-def run(spec, name, progress=None, timeout_s=900, cpu=0):
+def check(transfer):
+    """Raises LabError for a transfer that failed or damaged its bytes."""
+    spec, result = transfer.spec, transfer.result
+    if "kill" in spec or "disk" in spec:
+        return                          # what is expected, the test knows
+    if any(result.get("exits", [0])):
+        raise LabError(f"exit status {result['exits']}:\n" +
+                       transfer.read("ssh.log")[-500:] +
+                       transfer.read("lab.log")[-1000:])
+    for digest in result.get("sha256", []):
+        if digest != payload.digest(spec["bytes"]):
+            raise LabError("bytes arrived damaged")
+
+
+def run(spec, name, progress=None, cpu=0, reuse=False):
     """Runs one transfer on that CPU of the host; its files go to
-    build/lab/NAME. progress is called with the bytes that have arrived."""
-    folder = os.path.join(BUILD, "lab", name)
+    build/lab/NAME. progress is called with the bytes that have arrived. With
+    reuse, one that is there and was made just so will do."""
+    folder = os.path.join(LAB, name)
+    known = key(spec)
+    transfer = Transfer(spec, folder)
+    if reuse and transfer.read("key") == known:
+        return transfer
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    spec = dict(spec)
-    if spec.get("file"):
-        spec["bytes"] = os.path.getsize(spec["file"])
-        os.link(spec["file"], os.path.join(folder, "source"))
+    timeout_s = 900 + spec["bytes"] // 10**7
     argv = [os.path.join(HERE, "lab", "run"), "-o", folder, "-m", "8G",
-            "-t", str(timeout_s), sys.executable,
-            os.path.join(HERE, "transfer.py"), json.dumps(with_paths(spec))]
+            "-s", str(spec.get("seed", 1)), "-t", str(timeout_s),
+            sys.executable, os.path.join(HERE, "guest", "transfer.py"),
+            json.dumps(with_paths(spec))]
     with open(os.path.join(folder, "lab.log"), "w") as log:
         process = subprocess.Popen(argv, stdout=log, stderr=log,
                                    stdin=subprocess.DEVNULL,
@@ -191,14 +128,18 @@ def run(spec, name, progress=None, timeout_s=900, cpu=0):
                 progress(last_count(os.path.join(folder, "series")))
             time.sleep(0.2)
     transfer = Transfer(spec, folder)
-    if spec.get("file"):
-        os.unlink(os.path.join(folder, "source"))
-    if process.returncode != 0 or any(transfer.result.get("exits", [0])):
-        raise LabError(f"{name}: failed, see {folder}:\n" +
-                       transfer.read("lab.log")[-2000:])
+    try:
+        if process.returncode != 0:
+            raise LabError(transfer.read("lab.log")[-2000:])
+        check(transfer)
+    except LabError as e:
+        raise LabError(f"{name}: failed, see {folder}: {e}") from None
+    with open(os.path.join(folder, "key"), "w") as f:
+        f.write(known)
     return transfer
 
 
+@functools.lru_cache(maxsize=None)
 def virtual_time():
     """Whether the lab's clock is its own; else it is this machine's."""
     backend = subprocess.run(["sh", "-c", ". ./backend.sh; lab_backend"],
@@ -219,12 +160,12 @@ class Pool:
             self.cpus.put(cpu)
         self.executor = concurrent.futures.ThreadPoolExecutor(workers)
 
-    def start(self, spec, name, progress=None):
-        return self.executor.submit(self._run, spec, name, progress)
+    def start(self, spec, name, progress=None, reuse=False):
+        return self.executor.submit(self._run, spec, name, progress, reuse)
 
-    def _run(self, spec, name, progress):
+    def _run(self, spec, name, progress, reuse):
         cpu = self.cpus.get()
         try:
-            return run(spec, name, progress, cpu=cpu)
+            return run(spec, name, progress, cpu, reuse)
         finally:
             self.cpus.put(cpu)

@@ -19,6 +19,14 @@ class Tally:
 
     def __init__(self):
         self.outcomes = {}
+        self.expected = {}              # failures, and until when
+        # pytest takes standard output for itself while tests run
+        self.terminal = os.fdopen(os.dup(sys.stdout.fileno()), "w",
+                                  buffering=1)
+
+    def pytest_configure(self, config):
+        """config.say(line) tells the user how far a long run is."""
+        config.say = lambda line: self.terminal.write(f"\n[{line}] ")
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item, call):
@@ -32,13 +40,16 @@ class Tally:
         self.outcomes[item.nodeid] = max(before, report.outcome,
                                          key=worst.index)
 
-    def pytest_terminal_summary(self, terminalreporter):
-        """What the tests that passed have measured; pytest shows the rest."""
-        for report in terminalreporter.getreports("passed"):
-            name = report.nodeid.split("::")[-1]
-            if report.when == "call" and report.capstdout:
-                terminalreporter.write_line(
-                    f"{name}: {report.capstdout.strip()}")
+    def pytest_report_teststatus(self, report):
+        """A scenario's line says what it measured (see hpn-tests)."""
+        if report.when != "call" or not getattr(report, "measured", None):
+            return None
+        word = report.outcome.upper()
+        until = getattr(report, "expected_failure", None)
+        if until:
+            self.expected[report.nodeid] = until
+            word = f"FAILS, as expected until '{until}'"
+        return report.outcome, report.outcome[0], f"{word} {report.measured}"
 
     def count(self, outcome):
         return list(self.outcomes.values()).count(outcome)
@@ -48,10 +59,15 @@ def main():
     tally = Tally()
     status = pytest.main(["-v", "-rs", "-p", "no:cacheprovider"] +
                          sys.argv[1:], plugins=[tally])
+    if status == pytest.ExitCode.NO_TESTS_COLLECTED:
+        print("no test has that in its name")
     failed = tally.count("failed")
     if status != 0 and failed == 0:
         failed = 1                      # pytest itself did not get through
     passed = tally.count("passed")
+    if tally.expected:
+        print(f"{len(tally.expected)} of the passed are known to fail until: "
+              f"{', '.join(sorted(set(tally.expected.values())))}")
     print(f"{passed} passed, {failed} failed, {tally.count('skipped')} "
           f"skipped", flush=True)
     return failed != 0 or passed == 0

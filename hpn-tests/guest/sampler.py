@@ -1,0 +1,104 @@
+"""What is looked at while a transfer runs."""
+
+import json
+import os
+import subprocess
+import threading
+import time
+
+from tools import copy_path, out, read, series_path
+
+MEMORY_S = 0.2
+SOCKETS_S = 1.0
+QUICK_S = 0.020         # where the sender's socket or a growing file is looked at
+PROGRAMS = ("ssh", "sshd-session", "sshd")
+
+
+def memory(names):
+    """Peak resident memory (bytes) of the processes of each name, and what
+    is resident now."""
+    found = {name: [0, 0] for name in names}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        status = read(f"/proc/{pid}/status").decode(errors="replace")
+        fields = dict(line.split(":\t", 1) for line in status.splitlines()
+                      if ":\t" in line)
+        name = fields.get("Name")
+        if name in found and "VmHWM" in fields:
+            for i, field in enumerate(("VmHWM", "VmRSS")):
+                value = int(fields[field].split()[0]) * 1024
+                found[name][i] = max(found[name][i], value)
+    return found
+
+
+def sockets(host):
+    """What ss -ti says of the transfer's connections."""
+    return subprocess.run(
+        ["ip", "netns", "exec", host, "ss", "-Htin",
+         "( sport = :22 or dport = :22 or sport = :5000 or dport = :5000 )"],
+        capture_output=True, text=True).stdout
+
+
+def written(text):
+    """Bytes that an end has written to its socket, from ss: acknowledged
+    ones plus those in the send queue."""
+    words = text.split()
+    acked = [int(w.split(":")[1]) for w in words
+             if w.startswith("bytes_acked:")]
+    return sum(acked[:1]) + int(words[2]) if len(words) > 2 else 0
+
+
+def arrived(spec):
+    """Bytes that have arrived, on the first channel."""
+    if spec["tool"] in ("raw", "ssh") and "disk" not in spec:
+        lines = read(series_path()).split(b"\n")
+        return int(lines[-2].split()[1]) if len(lines) > 1 else 0
+    path = copy_path(spec)
+    return os.path.getsize(path) if os.path.exists(path) else 0
+
+
+class Sampler(threading.Thread):
+    """Writes samples as lines of JSON, in the lab's time, and what ss says.
+    Where a file is copied it is also who sees it grow: the series."""
+
+    def __init__(self, spec):
+        super().__init__(daemon=True)
+        self.spec = spec
+        self.copied = spec["tool"] in ("scp", "scp-O", "sftp")
+        self.sender = "server" if spec["direction"] == "get" else "client"
+        self.end = threading.Event()
+        self.peak = dict.fromkeys(PROGRAMS, 0)
+        self.due_s = {}
+
+    def due(self, what, every_s, now_s):
+        if now_s < self.due_s.get(what, 0):
+            return False
+        self.due_s[what] = now_s + every_s
+        return True
+
+    def sample(self, row, ss):
+        if self.due("memory", MEMORY_S, row["t_s"]):
+            for name, (peak, now) in memory(self.peak).items():
+                self.peak[name] = max(self.peak[name], peak)
+                row[name] = now
+        if self.spec.get("unspent"):
+            row["written"] = written(sockets(self.sender))
+        if self.due("sockets", SOCKETS_S, row["t_s"]):
+            for host in ("client", "server"):
+                ss.write(f"{row['t_s']:.3f} {host}\n{sockets(host)}")
+        return row
+
+    def run(self):
+        quick = self.copied or self.spec.get("unspent")
+        interval_s = QUICK_S if quick else MEMORY_S
+        done = False
+        with open(out("samples"), "w", buffering=1) as f, \
+                open(out("ss.log"), "w", buffering=1) as ss:
+            series = open(series_path(), "w", buffering=1) if self.copied \
+                else None
+            while not done:
+                done = self.end.wait(interval_s)
+                row = self.sample({"t_s": time.monotonic()}, ss)
+                if len(row) > 1:
+                    f.write(json.dumps(row) + "\n")
+                if series and (count := arrived(self.spec)):
+                    series.write(f"{time.monotonic():.6f} {count}\n")

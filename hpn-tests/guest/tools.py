@@ -1,0 +1,268 @@
+"""The programs of a transfer, by spec["tool"] and spec["via"]: each function
+starts them and returns the processes whose end is the transfer's end."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+import net
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OUT = os.environ["LAB_OUT"]
+LAB = "/run/lab"
+SOURCE = f"{LAB}/source"
+PYTHON = sys.executable
+PORT, FORWARDED = 5000, 6000
+MASTER = f"{LAB}/master"
+
+
+def out(name):
+    return os.path.join(OUT, name)
+
+
+def copy_path(spec):
+    """Where scp and sftp put it; on a small disk, if it is to be full."""
+    return f"{LAB}/small/copy" if "disk" in spec else f"{LAB}/copy"
+
+
+def series_path(i=0):
+    return out("series" + (f".{i}" if i else ""))
+
+
+def read(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def wait_until(what, condition, timeout_s=60):
+    """Polls; the lab's clock moves on only while all is idle."""
+    end_s = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > end_s:
+            raise SystemExit(f"waited {timeout_s} s for {what}")
+        time.sleep(0.010)
+
+
+def on(host, argv, **kwargs):
+    return subprocess.Popen(["ip", "netns", "exec", host] + argv, **kwargs)
+
+
+def pipe(first, second):
+    """Hands the one's output to the other only, so that either end shows."""
+    first.stdout.close()
+    return [first, second]
+
+
+def listens(host, port):
+    return f":{port} " in subprocess.run(
+        ["ip", "netns", "exec", host, "ss", "-Htln"],
+        capture_output=True, text=True).stdout
+
+
+# OpenSSH's two ends
+
+def start_sshd(host, tree, spec):
+    """sshd of a tree on a host. Returns once it listens."""
+    config, log = f"{LAB}/sshd_config.{host}", out(
+        "sshd.log" if host == "server" else f"sshd-{host}.log")
+    lines = [f"HostKey {LAB}/host", f"AuthorizedKeysFile {LAB}/user.pub",
+             "StrictModes no", "PermitRootLogin yes", "UsePAM no",
+             "PidFile none", "LogLevel DEBUG2", "MaxSessions 100",
+             f"Subsystem sftp {tree}/sftp-server",
+             f"SetEnv PATH={tree}:/usr/bin:/bin"]
+    for name in ("session", "auth"):    # programs of their own since 9.8, 10.0
+        if os.path.exists(f"{tree}/sshd-{name}"):
+            lines.append(f"Sshd{name.title()}Path {tree}/sshd-{name}")
+    lines += spec.get("sshd_options", [])
+    with open(config, "w") as f:
+        f.write("\n".join(lines) + "\n")
+    sshd = on(host, [f"{tree}/sshd", "-D", "-f", config, "-E", log])
+    wait_until(f"sshd on {host}", lambda: sshd.poll() is not None or
+               b"Server listening on 0.0.0.0" in read(log))
+    if sshd.poll() is not None:
+        raise SystemExit(f"sshd did not start: {read(log).decode()}")
+    return sshd
+
+
+def configure_client(spec):
+    """Keys, and a configuration that ssh, scp and sftp read with -F."""
+    keygen = os.path.join(spec["keygen"], "ssh-keygen")
+    for key in ("host", "user"):
+        subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-f",
+                        f"{LAB}/{key}"], check=True)
+    lines = [f"Host {host}\nHostName {net.address(spec, host)}"
+             for host in net.hosts(spec)[1:]]
+    lines += ["Host *", "User root", f"IdentityFile {LAB}/user",
+              "IdentitiesOnly yes", "BatchMode yes",
+              "StrictHostKeyChecking no", "ExitOnForwardFailure yes",
+              f"UserKnownHostsFile {LAB}/known_hosts"]
+    if spec.get("cipher"):
+        lines.append(f"Ciphers {spec['cipher']}")
+    if spec.get("via") == "proxycommand":
+        lines.append("ProxyCommand socat -b 262144 - TCP:%h:%p")
+    lines += spec.get("ssh_options", [])
+    with open(f"{LAB}/ssh_config", "w") as f:
+        f.write("\n".join(lines) + "\n")
+
+
+def ssh_argv(spec, *options):
+    argv = [f"{spec['client']}/ssh", "-F", f"{LAB}/ssh_config", *options]
+    if spec.get("via") == "jump":
+        argv += ["-J", "jump"]
+    return argv
+
+
+def logged(spec, *options):
+    return ssh_argv(spec, "-vv", "-E", out("ssh.log"), *options)
+
+
+# What feeds and what takes the data
+
+def source_command(spec):
+    if spec.get("bare"):
+        return f"head -c {spec['bytes']} /dev/zero"
+    return f"cat {SOURCE}"
+
+
+def sink_command(spec, i=0):
+    if spec.get("bare") and "reader" not in spec:
+        return "cat > /dev/null"        # nothing but ssh to use the CPU
+    if "disk" in spec:
+        return f"cat > {copy_path(spec)}"
+    argv = [PYTHON, f"{HERE}/sink.py", series_path(i)]
+    if "reader" in spec:
+        argv.append(json.dumps(spec["reader"]))
+    return shlex.join(argv)
+
+
+def script(name, command):
+    path = f"{LAB}/{name}"
+    with open(path, "w") as f:
+        f.write(f"#!/bin/sh\nexec {command}\n")
+    os.chmod(path, 0o755)
+    return path
+
+
+def sockets(spec, ends, i=0):
+    """Plain sockets, which source and sink have as their own input and
+    output: ends are (host, address) of the one that listens and of the one
+    that connects to it, with a tunnel between them or not."""
+    sender = "server" if spec["direction"] == "get" else "client"
+    processes = []
+    for host, address in ends:
+        program = script(f"source{i}", source_command(spec)) \
+            if host == sender else script(f"sink{i}", sink_command(spec, i))
+        processes.append(on(host, ["socat", address, f"EXEC:{program},nofork"]))
+        if "LISTEN" in address:
+            path = address.split(":")[1].split(",")[0]
+            wait_until(address, lambda: os.path.exists(path) or
+                       path.isdigit() and listens(host, path))
+    return processes
+
+
+# The tools
+
+def raw(spec):
+    sender, receiver = (("server", "client") if spec["direction"] == "get"
+                        else ("client", "server"))
+    return sockets(spec, [
+        (sender, f"TCP-LISTEN:{PORT}"),
+        (receiver, f"TCP:{net.address(spec, sender)}:{PORT}")])
+
+
+def session(spec, argv, i=0):
+    """ssh host cat, or cat | ssh host."""
+    source, sink = source_command(spec), sink_command(spec, i)
+    if spec["direction"] == "get":
+        client = on("client", argv + ["server", source],
+                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        taker = subprocess.Popen(["sh", "-c", sink], stdin=client.stdout)
+        return pipe(client, taker)
+    feeder = subprocess.Popen(["sh", "-c", source], stdout=subprocess.PIPE)
+    client = on("client", argv + ["server", sink], stdin=feeder.stdout)
+    return pipe(feeder, client)
+
+
+def start_master(spec):
+    master = on("client", logged(spec, "-M", "-S", MASTER, "-N") + ["server"],
+                stdin=subprocess.DEVNULL)
+    wait_until("the master", lambda: os.path.exists(MASTER))
+    return master
+
+
+def through_master(spec, *options):
+    return ssh_argv(spec, "-S", MASTER, "-o", "ControlMaster=no", *options)
+
+
+def ssh(spec):
+    if spec.get("second_channel"):
+        return session(spec, logged(spec, "-M", "-S", MASTER))
+    if "channels" not in spec:
+        return session(spec, logged(spec))
+    start_master(spec)
+    return [process for i in range(spec["channels"])
+            for process in session(spec, through_master(spec), i)]
+
+
+FORWARDS = {    # option, the host where one connects, and to what; the same of
+                # the listener at the other end
+    "L": ("-L{front}:127.0.0.1:{back}", "client", "TCP:127.0.0.1:{front}",
+          "server", "TCP-LISTEN:{back}"),
+    "R": ("-R{front}:127.0.0.1:{back}", "server", "TCP:127.0.0.1:{front}",
+          "client", "TCP-LISTEN:{back}"),
+    "D": ("-D{front}", "client",
+          "SOCKS4A:127.0.0.1:127.0.0.1:{back},socksport={front}",
+          "server", "TCP-LISTEN:{back}"),
+    "streamlocal": ("-L{lab}/{front}:{lab}/{back}", "client",
+                    "UNIX-CONNECT:{lab}/{front}",
+                    "server", "UNIX-LISTEN:{lab}/{back}"),
+}
+
+
+def forward(spec):
+    forwards = [[word.format(front=FORWARDED + i, back=PORT + i, lab=LAB)
+                 for word in FORWARDS[spec["via"]]]
+                for i in range(spec.get("channels", 1))]
+    on("client", logged(spec, "-N", *[f[0] for f in forwards]) + ["server"],
+       stdin=subprocess.DEVNULL)
+    front = forwards[-1][1]
+    wait_until("the forwarding", lambda: listens(front, FORWARDED +
+               len(forwards) - 1) or os.path.exists(f"{LAB}/{FORWARDED}"))
+    return [process for i, (_, front, connect, back, listen)
+            in enumerate(forwards)
+            for process in sockets(spec, [(back, listen), (front, connect)],
+                                   i)]
+
+
+def copy(spec):
+    """scp, scp -O and sftp."""
+    remote, path = "server:", copy_path(spec)
+    argv = {"scp": ["scp", "-s"], "scp-O": ["scp", "-O"],
+            "sftp": ["sftp", "-b", f"{LAB}/batch"]}[spec["tool"]]
+    argv = [f"{spec['client']}/{argv[0]}", "-vv", "-S",
+            f"{spec['client']}/ssh", "-F", f"{LAB}/ssh_config"] + argv[1:]
+    if spec["tool"] == "sftp":
+        with open(f"{LAB}/batch", "w") as f:
+            f.write(f"{spec['direction']} {SOURCE} {path}\n")
+        argv.append("server")
+    elif spec["direction"] == "get":
+        argv += [remote + SOURCE, path]
+    else:
+        argv += [SOURCE, remote + path]
+    with open(out("ssh.log"), "w") as log:
+        return [on("client", argv, stdin=subprocess.DEVNULL, stdout=log,
+                   stderr=log)]
+
+
+def start(spec):
+    if spec["tool"] == "raw":
+        return raw(spec)
+    if spec.get("via") in FORWARDS:
+        return forward(spec)
+    return (ssh if spec["tool"] == "ssh" else copy)(spec)

@@ -1,0 +1,178 @@
+"""transfer.py SPEC: one transfer in the lab (run by lab.py, inside lab/run).
+
+SPEC is a JSON object; see lab.py for its fields. Leaves in $LAB_OUT: series
+(what had arrived when), ssh.log and sshd.log, samples, ss.log and result.json.
+"""
+
+import json
+import os
+import pty
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import net
+import payload
+import sampler
+import tools
+from tools import LAB, out, read, wait_until
+
+# Programs of which none may be left when a transfer is over, however it ended
+OURS = ("ssh", "scp", "sftp", "sshd-session", "sshd-auth", "sftp-server",
+        "cat", "socat")
+
+
+def running(names):
+    """Processes of these names, as (pid, name); zombies excepted."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        stat = read(f"/proc/{pid}/stat").decode(errors="replace")
+        name, state = stat[stat.find("(") + 1:stat.rfind(")")], \
+            stat[stat.rfind(")") + 2:][:1]
+        if name in names and state not in "ZX":
+            found.append((int(pid), name))
+    return found
+
+
+def stopped_reader(spec):
+    """The reader has stopped for good. Waits until what is in flight has
+    arrived, then uses a second channel of the same connection."""
+    wait_until("the reader", lambda: sampler.arrived(spec) >=
+               spec["reader"]["stop_after"], timeout_s=600)
+    time.sleep(30 * spec["rtt_us"] / 1e6)
+    second = tools.on("client", tools.through_master(spec) +
+                      ["server", "echo second channel"],
+                      stdout=subprocess.PIPE, text=True)
+    return second.communicate(timeout=60)[0].strip()
+
+
+def change_path(spec, path):
+    """Carries out spec["changes"], at seconds since the first byte."""
+    wait_until("the first byte", lambda: sampler.arrived(spec) > 0)
+    start_s = time.monotonic()
+    with open(out("changes"), "w", buffering=1) as f:
+        for at_s, fields in spec["changes"]:
+            time.sleep(max(start_s + at_s - time.monotonic(), 0))
+            path.change(fields)
+            f.write(f"{time.monotonic():.6f} {json.dumps(fields)}\n")
+
+
+def kill(spec):
+    """Kills an end's processes when so many bytes have arrived."""
+    names = {"client": ("ssh",), "server": ("sshd-session",)}
+    wait_until("the moment to kill", lambda: sampler.arrived(spec) >=
+               spec["kill"]["at"], timeout_s=600)
+    for pid, _ in running(names[spec["kill"]["end"]]):
+        os.kill(pid, signal.SIGKILL)
+
+
+def shell_beside(spec, end):
+    """A terminal on the master's connection: the time (ms) from each key to
+    its echo, one key every spec["shell"]["every_s"]."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        argv = ["ip", "netns", "exec", "client"] + \
+            tools.through_master(spec, "-tt") + ["server", "cat"]
+        os.execvp(argv[0], argv)
+    echoes = []
+    time.sleep(10 * spec["rtt_us"] / 1e6)   # until it is there
+    while not end.wait(spec["shell"]["every_s"]):
+        start_s = time.monotonic()
+        os.write(terminal, b"x")
+        os.read(terminal, 1)
+        echoes.append((time.monotonic() - start_s) * 1000)
+    os.kill(pid, signal.SIGTERM)
+    return echoes
+
+
+def record_cpu(sshd):
+    """Leaves the CPU time (us) of ssh and sshd in lab.cpu, as the UML process
+    does from outside of a guest, where no time passes for programs."""
+    wait_until("sshd-session", lambda: not running(("sshd-session",)))
+    sshd.terminate()                    # it has reaped its sessions
+    sshd.wait()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with open(out("lab.cpu"), "w") as f:
+        f.write(f"{used.ru_utime * 1e6:.0f} {used.ru_stime * 1e6:.0f}\n")
+
+
+def digests(spec):
+    """SHA-256 of what arrived, of each channel."""
+    if spec["tool"] in ("raw", "ssh"):
+        return [read(tools.series_path(i) + ".sha256").decode()
+                for i in range(spec.get("channels", 1))]
+    return [subprocess.run(["sha256sum", tools.copy_path(spec)], check=True,
+                           capture_output=True, text=True).stdout.split()[0]]
+
+
+def prepare(spec):
+    """The network, the file, the servers. Returns path and servers."""
+    path = net.Path(spec)
+    payload.make(tools.SOURCE, spec["bytes"])
+    if "disk" in spec:
+        net.sh(f"mkdir {LAB}/small; "
+               f"mount -t tmpfs -o size={spec['disk']} small {LAB}/small")
+    if spec["tool"] == "raw":
+        return path, []
+    tools.configure_client(spec)
+    return path, [tools.start_sshd(host, spec["server"], spec)
+                  for host in net.hosts(spec)[1:]]
+
+
+def finish(spec, processes):
+    """Waits for the end of a transfer. Returns exit statuses, and the names
+    of programs that should have ended with it."""
+    exits = [p.wait() for p in processes]
+    for pid, name in running(("ssh",)) if spec["tool"] == "ssh" else []:
+        if "channels" in spec or spec.get("via") in tools.FORWARDS:
+            os.kill(pid, signal.SIGTERM)    # the master, the forwarder
+    end_s = time.monotonic() + 30
+    while running(OURS) and time.monotonic() < end_s:
+        time.sleep(0.1)
+    return {"exits": exits, "left": [name for _, name in running(OURS)]}
+
+
+def main():
+    spec = json.loads(sys.argv[1])
+    path, servers = prepare(spec)
+    watch = None if spec.get("bare") else sampler.Sampler(spec)
+    if watch:
+        watch.start()
+    end = threading.Event()
+    result = {"echo_ms": []}
+    processes = tools.start(spec)
+    threads = []
+    for field, run in (("changes", lambda: change_path(spec, path)),
+                       ("kill", lambda: kill(spec)),
+                       ("shell", lambda: result["echo_ms"].extend(
+                           shell_beside(spec, end)))):
+        if field in spec:
+            threads.append(threading.Thread(target=run, daemon=True))
+            threads[-1].start()
+    if spec.get("second_channel"):
+        result["second_channel"] = stopped_reader(spec)
+    else:
+        if "shell" in spec:             # it ends before its connection does
+            for p in processes:
+                p.wait()
+            end.set()
+            threads[-1].join()
+        result.update(finish(spec, processes))
+    if watch:
+        watch.end.set()
+        watch.join()
+        result["peak_memory"] = watch.peak
+    if spec.get("bare") and os.environ["LAB_BACKEND"] == "host":
+        record_cpu(servers[0])
+    if not any(result.get("exits", [1])) and not spec.get("bare"):
+        result["sha256"] = digests(spec)
+    with open(out("result.json"), "w") as f:
+        json.dump(result, f)
+    for pid, _ in running(OURS):
+        os.kill(pid, signal.SIGKILL)
+
+
+main()

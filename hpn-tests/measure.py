@@ -1,0 +1,164 @@
+"""Reads what a transfer left in its folder. MB are 10^6 bytes."""
+
+import json
+import os
+import re
+import statistics
+
+WINDOW_STOCK = 2 << 20              # bytes, CHAN_SES_WINDOW_DEFAULT
+
+ADJUST = re.compile(r"channel \d+: window (\d+) sent adjust (\d+)")
+CHANWIN = re.compile(r"channel (\d+): chanwin (t_us=.*)")
+
+
+class Missing(Exception):
+    """The transfer did not get where one wants to measure."""
+
+
+class Series:
+    """What had arrived by when: (seconds, bytes), in order of time."""
+
+    def __init__(self, text):
+        self.rows = [(float(t), int(n)) for t, n in
+                     (line.split() for line in text.splitlines())]
+        self.total = self.rows[-1][1] if self.rows else 0
+
+    def at(self, count):
+        """Seconds at which that many bytes had arrived."""
+        for t, n in self.rows:
+            if n >= count:
+                return t
+        raise Missing(f"only {self.total} of {count} bytes arrived")
+
+    def first_s(self):
+        return self.at(1)
+
+    def seconds(self, count=None):
+        """From the first byte to the one numbered count (the last)."""
+        return self.at(count or self.total) - self.first_s()
+
+    def arrived(self, t_s):
+        """Bytes that had arrived at t_s, between two lines of the series."""
+        before = (self.rows[0][0], 0)
+        for row in self.rows:
+            if row[0] >= t_s:
+                part = (t_s - before[0]) / max(row[0] - before[0], 1e-9)
+                return before[1] + part * (row[1] - before[1])
+            before = row
+        return self.total
+
+    def between(self, start_s, end_s):
+        """Mean MB/s between two moments, in seconds since the first byte."""
+        first_s = self.first_s()
+        return (self.arrived(first_s + end_s) -
+                self.arrived(first_s + start_s)) / (end_s - start_s) / 1e6
+
+    def goodput(self, after_s=0.0):
+        """Mean MB/s from after_s seconds after the first byte to the last."""
+        first_s = self.first_s()
+        t, n = next((t, n) for t, n in self.rows
+                    if n > 0 and t >= min(first_s + after_s, self.rows[-1][0]))
+        end_s = self.at(self.total)
+        if end_s <= t:
+            raise Missing(f"the transfer was over within {after_s} s")
+        return (self.total - n) / (end_s - t) / 1e6
+
+
+class Transfer:
+    """What one transfer left in its folder. series is that of its first
+    channel, channels has all."""
+
+    def __init__(self, spec, folder):
+        self.spec = spec
+        self.folder = folder
+        self.result = json.loads(self.read("result.json") or "{}")
+        self.channels = [
+            Series(self.read("series" + (f".{i}" if i else "")))
+            for i in range(spec.get("channels", 1))]
+        self.series = self.channels[0]
+
+    def read(self, name):
+        try:
+            with open(os.path.join(self.folder, name), errors="replace") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def receiver_log(self):
+        return self.read("ssh.log" if self.spec["direction"] == "get"
+                         else "sshd.log")
+
+    def samples(self):
+        return [json.loads(line) for line in self.read("samples").splitlines()]
+
+    def goodput(self, after_s=0.0):
+        return self.series.goodput(after_s)
+
+    # The window, from the receiver's log at -vv
+
+    def window_trace(self):
+        """A dict for each adjust of ours; see channel-window.c."""
+        return [dict({k: int(v) if v.isdigit() else v for k, v in
+                      (word.split("=") for word in m.group(2).split())},
+                     channel=int(m.group(1)))
+                for m in CHANWIN.finditer(self.receiver_log())]
+
+    def peak_window(self):
+        """Bytes; of stock peers too, which never leave their first window."""
+        return max([WINDOW_STOCK] +
+                   [int(m[1]) + int(m[2])
+                    for m in ADJUST.finditer(self.receiver_log())])
+
+    def unspent(self):
+        """Bytes of credit that the sender had received and not yet sent, at
+        each sample of its socket.
+
+        Credit is on its way for half an RTT (the way back has no queue).
+        What the sender wrote to its socket is that much more than channel
+        data: handshake, then packet headers in a constant ratio.
+        """
+        rows = [(s["t_s"], s["written"]) for s in self.samples()
+                if s.get("written")]
+        trace = self.window_trace()
+        total = max(written for _, written in rows)
+        start = max([w for t, w in rows if t < self.series.first_s()] or [0])
+        ratio = self.spec["bytes"] / (total - start)
+        result, i, granted = [], 0, WINDOW_STOCK
+        for t_s, written in rows:
+            while i < len(trace) and trace[i]["t_us"] / 1e6 + \
+                    self.spec["rtt_us"] / 2e6 <= t_s:
+                granted = trace[i]["granted"]
+                i += 1
+            sent = max(written - start, 0) * ratio
+            if sent < self.spec["bytes"] * 0.999:
+                result.append((t_s, granted - sent))
+        return result
+
+    # What it cost
+
+    def memory(self, end):
+        """(seconds, bytes resident) of an end's program, over time."""
+        names = {"client": ["ssh"], "server": ["sshd-session", "sshd"]}[end]
+        return [(s["t_s"], next(s[n] for n in names if s[n] or n == names[-1]))
+                for s in self.samples() if names[0] in s]
+
+    def peak_memory(self, end):
+        peak = self.result["peak_memory"]
+        return peak["ssh"] if end == "client" else \
+            peak["sshd-session"] or peak["sshd"]
+
+    def loaded_rtt_ms(self):
+        """The RTT that the sender's TCP had, median over the transfer: of
+        the path with what queue the transfer made."""
+        sender = "server" if self.spec["direction"] == "get" else "client"
+        blocks = re.split(r"^[\d.]+ (client|server)$", self.read("ss.log"),
+                          flags=re.M)[1:]
+        return statistics.median(
+            float(rtt) for host, text in zip(blocks[::2], blocks[1::2])
+            if host == sender
+            for rtt in re.findall(r"\brtt:([\d.]+)/", text))
+
+    def cpu_s(self):
+        """CPU time of the programs of a bare transfer: in UML that of all
+        that ran in the guest, its kernel excepted."""
+        return sum(map(int, self.read("lab.cpu").split())) / 1e6

@@ -1,0 +1,89 @@
+"""What a row of the table can require: each takes the row's transfers and
+references, one pair a seed, and the limit, and tells the measured value."""
+
+import statistics
+
+from scenarios import GB, MIB, WINDOWS, bdp, steady_after_s  # noqa: F401
+from measure import WINDOW_STOCK
+
+
+def ratio(pairs, of):
+    """Median over the seeds of ours to that of raw TCP's."""
+    return statistics.median(of(t) for t, _ in pairs) / \
+        statistics.median(of(raw) for _, raw in pairs)
+
+
+def steady(m, pairs, least):
+    after_s = steady_after_s(pairs[0][0].spec)
+    m.at_least("steady part, of raw TCP",
+               ratio(pairs, lambda t: t.goodput(after_s)), least, "{:.1%}")
+
+
+def goodput(m, pairs, least):
+    m.at_least("goodput, of raw TCP", ratio(pairs, lambda t: t.goodput()),
+               least, "{:.1%}")
+
+
+def first_gb(m, pairs, most):
+    m.at_most("first GB, of raw TCP's time",
+              ratio(pairs, lambda t: t.series.seconds(GB)), most, "{:.2f} x")
+
+
+def unspent(m, pairs, most):
+    """Credit that the sender holds and has not spent."""
+    held = [n for _, n in pairs[0][0].unspent()]
+    m.at_least("samples of unspent credit", len(held), 50, "{}")
+    # one without credit would send nothing: that it was measured
+    m.at_least("unspent credit, MiB", max(held) / MIB, 1, "{:.1f}")
+    m.at_most("unspent credit, MiB", max(held) / MIB, most / MIB, "{:.1f}")
+
+
+def stock_window(m, pairs, least):
+    """Of what a window of 2 MiB a round trip can carry, or the link."""
+    t, raw = pairs[0]
+    path = t.spec
+    m.at_least("goodput, of 2 MiB a round trip", t.goodput(1.0) /
+               min(WINDOW_STOCK / path["rtt_us"], raw.goodput(1.0)),
+               least, "{:.1%}")
+
+
+def span(t):
+    """Seconds from the first byte on any channel to the first channel's end,
+    all of which are busy then; and when that begins and ends."""
+    return (max(c.first_s() for c in t.channels),
+            min(c.at(c.total) for c in t.channels))
+
+
+def together(m, pairs, least):
+    """All channels, once they run, until the first one ends."""
+    t, raw = pairs[0]
+    start_s, end_s = span(t)
+    start_s += steady_after_s(t.spec)
+    count = sum(c.arrived(end_s) - c.arrived(start_s) for c in t.channels)
+    m.at_least("all channels, of raw TCP", count / (end_s - start_s) / 1e6 /
+               raw.goodput(steady_after_s(t.spec)), least, "{:.1%}")
+
+
+def share(m, pairs, least):
+    t, _ = pairs[0]
+    start_s, end_s = span(t)
+    counts = [c.arrived(end_s) - c.arrived(start_s) for c in t.channels]
+    m.at_least("slowest channel, of the fastest", min(counts) / max(counts),
+               least, "{:.1%}")
+
+
+def echo(m, pairs, most):
+    """Keystroke to echo: 99 % within the RTT that raw TCP has on the path,
+    in the queue that it fills, and so many ms."""
+    t, raw = pairs[0]
+    echoes = sorted(t.result["echo_ms"])
+    rtt_ms = raw.loaded_rtt_ms()
+    m.at_least("keystrokes", len(echoes), 40, "{}")
+    m.at_most(f"echo p99, ms over raw TCP's RTT of {rtt_ms:.0f} ms",
+              echoes[int(len(echoes) * 0.99)] - rtt_ms, most, "{:.0f}")
+
+
+def rekeys(m, pairs, least):
+    log = pairs[0][0].read("ssh.log")
+    m.at_least("new keys", log.count("SSH2_MSG_NEWKEYS received") - 1, least,
+               "{}")

@@ -1,0 +1,234 @@
+"""The table of scenarios: data. test_scenarios.py runs them; what a row can't
+say has a file of its own. The fields of a transfer are in lab.py.
+
+A row has a name, a level (check: in every run of the tests; netem; grid:
+only in the full run; self: for test_suite.py), a transfer, and what must hold: see requirements.py.
+Each is measured against raw TCP on the same path in the same run. "until"
+names the issue until which it is expected to fail, and has to.
+"""
+
+GB = 10**9
+MIB = 1 << 20
+WINDOWS = "The window everywhere"
+COPIES = "sftp and scp that fill the path"
+SENDER = "The sender and the cost of a byte"
+
+RATES_MBIT = {"10m": 10, "100m": 100, "1g": 1000, "10g": 10000}
+AES = "aes128-gcm@openssh.com"
+BUDGET = 128 * MIB                      # bytes, of all windows: CHANBUDGET_DEFAULT
+REQUESTS = 64 * 261120                  # bytes, what sftp and scp keep in flight
+
+
+def link(name):
+    """The path "1g-200ms": rate, and RTT of both directions."""
+    rate, rtt = name.split("-")
+    return {"rate_mbit": RATES_MBIT[rate], "rtt_us": int(rtt[:-2]) * 1000}
+
+
+def bdp(path):
+    """Bytes in flight that fill it."""
+    return path["rate_mbit"] * path["rtt_us"] // 8
+
+
+def steady_after_s(path):
+    """When slow start is over, seconds after the first byte: a sender that
+    doubles each RTT has filled any of these paths in 15."""
+    return 15 * path["rtt_us"] / 1e6 + 0.05
+
+
+def amount(path):
+    """Bytes enough for a slow start and 8 RTT, or 0.2 s, after it."""
+    return max(11 * bdp(path) + path["rate_mbit"] * 125000 // 4, 16 * MIB)
+
+
+def transfer(path, direction="get", count=None, **more):
+    spec = {"tool": "ssh", "client": "openssh", "server": "openssh",
+            "direction": direction}
+    spec.update(link(path) if isinstance(path, str) else path)
+    # At 10 Gbit/s a cipher that needs no new keys on the way: the default
+    # renews them every GB, which stops the data for 3 RTT.
+    if spec["rate_mbit"] == 10000:
+        spec["cipher"] = AES
+    spec["bytes"] = count or amount(spec)
+    spec.update(more)
+    return spec
+
+
+# What the path alone decides: the fields that raw TCP has too
+PATH = ("direction", "bytes", "rate_mbit", "rtt_us", "cc", "tcp_buffers",
+        "queue_bdp", "queue_packets", "loss", "reorder", "jitter_percent",
+        "changes", "seed", "slot_us")
+
+
+def raw_of(spec):
+    """The reference: plain TCP on the same path. With several channels, for
+    all that they carry."""
+    raw = {k: spec[k] for k in PATH if k in spec}
+    raw["bytes"] *= spec.get("channels", 1)
+    return dict(raw, tool="raw")
+
+
+def raw_name(spec):
+    raw = raw_of(spec)
+    return "raw-" + "-".join(
+        f"{raw[k]}" if k in ("direction", "rate_mbit", "rtt_us", "bytes")
+        else f"{k}-{raw[k]}" for k in PATH if k in raw).translate(
+            str.maketrans(" %[]{}\"':,", "__________"))
+
+
+class Row:
+    def __init__(self, name, level, spec, must, until=None, seeds=(None,)):
+        self.name, self.level, self.must = name, level, must
+        self.until, self.seeds = until, seeds
+        if "unspent" in must:
+            spec = dict(spec, unspent=True)
+        self.transfers, self.references = {}, {}
+        for seed in seeds:
+            s = dict(spec) if seed is None else dict(spec, seed=seed)
+            self.transfers[name + (f"-seed{seed}" if seed else "")] = s
+            self.references[raw_name(s)] = raw_of(s)
+        self.spec = spec
+
+
+ROWS = []
+OTHER = {}                              # transfers of the files beside
+
+
+def row(name, level, spec, must, **more):
+    ROWS.append(Row(name, level, spec, must, **more))
+
+
+# 1. The grid. Of each path with ssh both ways in "check" or "netem" there is
+# a row with more to it below.
+
+TOOLS = ("ssh", "scp", "scp-O", "sftp")
+TELLING = {
+    "10m-20ms-scp-get", "100m-1ms-ssh-put", "100m-100ms-sftp-put",
+    "100m-200ms-scp-O-get", "1g-1ms-scp-put", "1g-20ms-ssh-get",
+    "1g-100ms-scp-O-put", "1g-100ms-sftp-get", "1g-300ms-ssh-put",
+    "10g-1ms-ssh-get", "10g-20ms-ssh-put",
+}
+
+
+def grid_row(rate, rtt, tool, direction):
+    name = f"{rate}-{rtt}ms-{tool}-{direction}"
+    spec = transfer(f"{rate}-{rtt}ms", direction, tool=tool)
+    until, least = None, 0.95
+    if tool in ("scp", "sftp"):
+        spec["bytes"] = min(spec["bytes"], 2 * GB)
+        if bdp(spec) > 0.95 * REQUESTS:
+            until = COPIES
+    # The windows' budget is less than this BDP
+    least *= min(1, BUDGET / bdp(spec))
+    row(name, "check" if name in TELLING else "grid", spec,
+        {"steady": round(least, 3)}, until=until)
+
+
+for rate in RATES_MBIT:
+    for rtt in (1, 20, 100, 200, 300):
+        for tool in TOOLS:
+            for direction in ("get", "put"):
+                grid_row(rate, rtt, tool, direction)
+
+# and the three paths that the fork was made for, lossless with any queue
+for path, count, level in (("1g-200ms", GB, "check"),
+                           ("10g-100ms", 2 * GB, "check"),
+                           ("100m-300ms", GB, "netem")):
+    for direction in ("get", "put"):
+        row(f"fork-{path}-{direction}",
+            "netem" if path == "10g-100ms" and direction == "put" else level,
+            transfer(path, direction, count, queue_packets=1000000),
+            {"steady": 0.95, "first_gb": 1.10})
+
+# 2. Peers: pristine 10.0p1 and Debian 12's own 9.2
+
+for path in ("1g-50ms", "1g-200ms"):
+    row(f"stock-client-{path}", "netem",
+        transfer(path, "put", GB, client="pristine"),
+        {"steady": 0.95, "unspent": 8 * MIB})
+    row(f"stock-server-{path}", "netem",
+        transfer(path, "get", GB, server="pristine"),
+        {"steady": 0.95, "unspent": 8 * MIB})
+    # What a stock receiver gives is its window a round trip: no less of that
+    for end, direction in (("client", "get"), ("server", "put")):
+        row(f"to-stock-{end}-{path}", "netem",
+            transfer(path, direction, 256 * MIB, **{end: "pristine"}),
+            {"stock_window": 0.95})
+for path, count in (("1g-80ms", GB // 2), ("1g-200ms", GB),
+                    ("10g-50ms", 2 * GB)):
+    row(f"stock-sender-{bdp(link(path)) // 10**6}mb", "check"
+        if path == "1g-200ms" else "netem",
+        transfer(path, "get", count, server="pristine",
+                 queue_packets=1000000),
+        {"steady": 0.90, "unspent": 8 * MIB})
+for end, direction in (("client", "put"), ("server", "get")):
+    row(f"debian12-{end}", "check" if end == "server" else "netem",
+        transfer("1g-200ms", direction, GB // 2, **{end: "debian12"}),
+        {"steady": 0.95})
+
+# 3. Loss, both ways
+
+SEEDS = (1, 2, 3, 4, 5)
+LOSSES = {                              # fields, bytes for CUBIC and for BBR
+    "loss-0.01": ({"loss": "0.01%"}, GB // 2, GB // 2),
+    "loss-0.1": ({"loss": "0.1%"}, GB // 20, GB // 2),
+    "loss-bursts": ({"loss": "gemodel 0.002% 10%"}, GB // 2, GB // 2),
+    "reorder-1": ({"reorder": "delay 2ms reorder 99%"}, GB // 2, GB // 2),
+    "jitter-10": ({"jitter_percent": 10}, GB // 2, GB // 2),
+}
+for name, (fields, cubic, bbr) in LOSSES.items():
+    for cc, count in (("cubic", cubic), ("bbr", bbr)):
+        row(f"{name}-{cc}", "netem",
+            transfer("1g-200ms", "get", count, cc=cc, **fields),
+            {"goodput": 0.95}, seeds=SEEDS)
+
+# 4. The kernel's own TCP buffers
+
+for direction in ("get", "put"):
+    row(f"kernel-defaults-{direction}", "check" if direction == "get"
+        else "netem",
+        transfer("1g-200ms", direction, 256 * MIB, tcp_buffers="default"),
+        {"goodput": 0.95})
+
+# 7. Many channels
+
+for direction in ("get", "put"):
+    row(f"mux-8-{direction}", "check" if direction == "get" else "netem",
+        transfer("1g-200ms", direction, 128 * MIB, channels=8),
+        {"together": 0.95, "share": 0.80})
+row("forwarded-8", "netem",
+    transfer("1g-200ms", "get", 128 * MIB, channels=8, via="L"),
+    {"together": 0.95, "share": 0.80}, until=WINDOWS)
+for rtt, until in ((20, None), (100, SENDER)):
+    for direction in ("get", "put"):
+        row(f"shell-beside-{rtt}ms-{direction}", "netem",
+            transfer(f"100m-{rtt}ms", direction, 256 * MIB, channels=1,
+                     shell={"every_s": 0.13}), {"echo": 60}, until=until)
+
+# 8. No TCP_INFO, or not of the whole path
+
+for via in ("jump", "proxycommand", "L", "R", "D", "streamlocal"):
+    for direction in ("get", "put"):
+        row(f"via-{via}-{direction}", "check" if via == "jump" and
+            direction == "get" else "netem",
+            transfer("1g-200ms", direction, 256 * MIB, via=via),
+            {"goodput": 0.90},
+            # sshd has a socket, and a session there is one like any other
+            until=None if (via, direction) == ("proxycommand", "put")
+            else WINDOWS)
+
+# 9. New keys on the way: a stop of 3 RTT each
+
+for path in ("100m-100ms", "1g-20ms"):
+    row(f"rekey-{path}", "netem",
+        transfer(path, "get", GB, ssh_options=["RekeyLimit 64M"]),
+        {"goodput": 0.85, "rekeys": 10})
+
+# What the suite tests itself with: a row that fails, one that is to fail and
+# does, and one that is to fail and doesn't
+
+for name, end, until in (("self-is-stock", "pristine", None),
+                         ("self-is-doomed", "pristine", "Doomsday"),
+                         ("self-is-well", "openssh", "Doomsday")):
+    row(name, "self", transfer("1g-100ms", "get", 16 * MIB, client=end),
+        {"goodput": 0.80}, until=until)

@@ -1,0 +1,88 @@
+"""Faults: each ends with a clear error or goes on, and leaves no process."""
+
+import re
+
+from scenarios import MIB, raw_of, transfer
+from scene import scenario
+
+PATH = "1g-100ms"
+COUNT = 256 * MIB
+AT = 30 * 10**6                         # bytes
+
+
+def fault(direction="get", tool="ssh", **more):
+    return {"ours": transfer(PATH, direction, COUNT, tool=tool, **more)}
+
+
+def ends(measured, t, error):
+    """With a failure that says what it was."""
+    text = t.read("ssh.log") + t.read("lab.log")
+    lines = [line for line in text.splitlines()
+             if not line.startswith("debug") and re.search(error, line)]
+    measured.holds(f"exit {t.result['exits']}", any(t.result["exits"]))
+    measured.holds(f"error: {lines[-1] if lines else 'none'}", lines)
+    none_left(measured, t)
+
+
+def none_left(measured, t):
+    measured.holds(f"processes left: {', '.join(t.result['left']) or 'none'}",
+                   not t.result["left"])
+
+
+DOWN = [[1, {"down": 1}], [6, {"down": 0}]]
+DOWN_SPEC = transfer(PATH, "get", COUNT, changes=DOWN)
+
+
+@scenario("link-down", ours=DOWN_SPEC, raw=raw_of(DOWN_SPEC))
+@scenario("link-down-put", "netem", ours=dict(DOWN_SPEC, direction="put"),
+          raw=raw_of(dict(DOWN_SPEC, direction="put")))
+def test_link_down(scene, measured):
+    """For 5 s: goes on as raw TCP does."""
+    t, raw = scene["ours"], scene["raw"]
+    assert len(t.read("changes").splitlines()) == 2
+    measured.at_least("time, s: the link was down", t.series.seconds(), 5,
+                      "{:.1f}")
+    measured.at_most("time, of raw TCP's", t.series.seconds() /
+                     raw.series.seconds(), 1.1, "{:.2f} x")
+    none_left(measured, t)
+
+
+LOST = "Connection (reset|closed)|Broken pipe|lost connection|closed by remote"
+
+
+@scenario("sshd-killed-get", case=LOST,
+          **fault("get", kill={"end": "server", "at": AT}))
+@scenario("sshd-killed-put", case=LOST,
+          **fault("put", kill={"end": "server", "at": AT}))
+@scenario("sshd-killed-scp-get", case=LOST,
+          **fault("get", "scp", kill={"end": "server", "at": AT}))
+@scenario("sshd-killed-scp-put", case=LOST,
+          **fault("put", "scp", kill={"end": "server", "at": AT}))
+@scenario("client-killed-scp-get", case=LOST,
+          **fault("get", "scp", kill={"end": "client", "at": AT}))
+@scenario("disk-full-scp-get", case="No space left on device",
+          **fault("get", "scp", disk=AT))
+@scenario("disk-full-scp-put", case="failed to upload|Failure|No space left",
+          **fault("put", "scp", disk=AT))
+@scenario("disk-full-sftp-put", case="Failure|No space left",
+          **fault("put", "sftp", disk=AT))
+@scenario("disk-full-scp-O-put", case="No space left on device",
+          **fault("put", "scp-O", disk=AT))
+@scenario("disk-full-ssh-get", case="No space left on device",
+          **fault("get", disk=AT))
+@scenario("disk-full-ssh-put", case="No space left on device",
+          **fault("put", disk=AT))
+def test_ends_with_an_error(scene, measured):
+    ends(measured, scene["ours"], scene.case)
+
+
+@scenario("client-killed-get", **fault("get", kill={"end": "client",
+                                                    "at": AT}))
+@scenario("client-killed-put", **fault("put", kill={"end": "client",
+                                                    "at": AT}))
+def test_client_killed(scene, measured):
+    """It can say nothing; sshd sees that it is gone, and so do the commands
+    at both ends."""
+    t = scene["ours"]
+    measured.holds(f"exit {t.result['exits']}", -9 in t.result["exits"])
+    none_left(measured, t)

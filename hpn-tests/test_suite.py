@@ -1,0 +1,102 @@
+"""The suite itself: that a row can fail, and what it leaves then; that a run
+which was interrupted goes on; how a series is read."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import lab
+import scenarios
+from measure import Missing, Series
+
+
+def run_self(*options):
+    """The rows of the level "self", by a run of their own."""
+    env = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+    return subprocess.run(
+        [sys.executable, "-B", os.path.join(lab.TOP, "openssh",
+                                            "run_tests.py"),
+         "hpn-tests/test_scenarios.py", "--level", "self", *options],
+        cwd=lab.TOP, env=env, capture_output=True, text=True, timeout=600)
+
+
+def result_time(name):
+    return os.stat(os.path.join(lab.LAB, name, "result.json")).st_mtime_ns
+
+
+def test_a_row_can_fail():
+    """Stock OpenSSH is not raw TCP: the row fails and leaves all there is to
+    see. A row that is to fail until some day passes only as long as it does;
+    one that never was to fail says so."""
+    done = run_self()
+    out = done.stdout
+    assert done.returncode == 1, out + done.stderr
+    assert out.endswith("\n1 passed, 2 failed, 0 skipped\n"), out[-500:]
+    assert "1 of the passed are known to fail until: Doomsday" in out
+    assert "self-is-stock] FAILED goodput, of raw TCP: " in out
+    assert "missed: goodput, of raw TCP: " in out
+    assert "holds now, but is marked as failing until 'Doomsday'" in out
+    folder = os.path.join("build", "artifacts", "self-is-stock")
+    assert f"logs, trace and picture: {folder}" in out
+    folder = os.path.join(lab.TOP, folder)
+    names = os.listdir(folder)
+    assert {"report.txt", "picture.png", "transfers.json"} <= set(names)
+    with open(os.path.join(folder, "picture.png"), "rb") as f:
+        assert f.read(8) == b"\x89PNG\r\n\x1a\n"
+    for name in ("self-is-stock", next(iter(self_row().references))):
+        left = os.listdir(os.path.join(folder, name))
+        assert {"series", "ss.log", "lab.log", "result.json"} <= set(left)
+    assert "ssh.log" in os.listdir(os.path.join(folder, "self-is-stock"))
+
+
+def self_row():
+    return next(r for r in scenarios.ROWS if r.name == "self-is-stock")
+
+
+def test_an_interrupted_run_goes_on():
+    """What was measured stays, unless it was with something else."""
+    first = run_self("-k", "self-is-stock")
+    assert "0 passed, 1 failed, 0 skipped" in first.stdout
+    marker = os.path.join(lab.LAB, "unfinished-self")
+    assert not os.path.exists(marker)   # it went to its end
+    raw = next(iter(self_row().references))
+    before = [result_time(n) for n in ("self-is-stock", raw)]
+    open(marker, "w").close()           # as an interrupted run leaves it
+    with open(os.path.join(lab.LAB, "self-is-stock", "key"), "w") as f:
+        f.write("made by other programs")
+    again = run_self("-k", "self-is-stock", "--resume")
+    assert "0 passed, 1 failed, 0 skipped" in again.stdout
+    assert result_time("self-is-stock") > before[0]
+    assert result_time(raw) == before[1]
+
+
+def test_only_what_there_is():
+    done = run_self("-k", "no-such-row")
+    assert done.returncode == 1
+    assert "no test has that in its name" in done.stdout
+
+
+def test_damaged_bytes_are_found(tmp_path):
+    with open(tmp_path / "result.json", "w") as f:
+        json.dump({"exits": [0], "sha256": ["0" * 64]}, f)
+    spec = {"tool": "ssh", "direction": "get", "bytes": 1000}
+    with pytest.raises(lab.LabError, match="damaged"):
+        lab.check(lab.Transfer(spec, str(tmp_path)))
+
+
+def test_series():
+    s = Series("1.0 0\n2.0 1000000\n3.0 3000000\n4.0 5000000\n9.0 5000000\n")
+    assert s.first_s() == 2.0
+    assert s.seconds() == 2.0           # the last line has nothing new
+    assert s.seconds(3000000) == 1.0
+    assert s.goodput() == pytest.approx(2.0)
+    assert s.goodput(1.0) == pytest.approx(2.0)
+    assert s.arrived(2.5) == pytest.approx(2000000)
+    assert s.between(0.5, 1.0) == pytest.approx(2.0)
+    with pytest.raises(Missing):
+        s.at(6000000)
+    with pytest.raises(Missing):
+        s.goodput(2.5)

@@ -1,0 +1,60 @@
+"""What else the window promises, and that virtual time repeats."""
+
+import re
+
+import pytest
+
+import lab
+from measure import WINDOW_STOCK
+from scenarios import GB, transfer
+from scene import scenario
+
+
+@scenario("lan", ours=transfer({"rate_mbit": 10000, "rtt_us": 200}, "get",
+                               GB // 2, queue_packets=1000000))
+def test_lan_keeps_the_stock_window(scene, measured):
+    t = scene["ours"]
+    targets = {w["target"] for w in t.window_trace()}
+    measured.holds(f"windows {sorted(targets)}, only {WINDOW_STOCK}",
+                   targets == {WINDOW_STOCK} and
+                   t.peak_window() == WINDOW_STOCK)
+
+
+CLOSED = re.compile(r"channel 0: peak window (\d+), least rtt ([\d.]+) ms, "
+                    r"received (\d+) bytes, ([\d.]+) MB/s")
+AGAIN = transfer("1g-200ms", "get", GB // 10)
+
+
+@scenario("close-line", ours=AGAIN)
+def test_close_says_how_it_went(scene):
+    t = scene["ours"]
+    window, rtt_ms, received, rate = map(float, CLOSED.search(
+        t.receiver_log()).groups())
+    assert window == max(w["target"] for w in t.window_trace())
+    assert 200 <= rtt_ms < 210
+    assert received == t.spec["bytes"]
+    assert rate == pytest.approx(t.goodput(), rel=0.03)
+
+
+LOSSY = dict(AGAIN, loss="0.01%", seed=7)
+
+
+@scenario("repeats", one=AGAIN, two=AGAIN)
+@scenario("repeats-with-loss", one=LOSSY, two=LOSSY)
+def test_virtual_time_repeats(scene, measured):
+    """The same transfer twice, the same goodput; with a seed also if packets
+    are lost."""
+    if not lab.virtual_time():
+        pytest.skip("this kernel has netem, so time here is real")
+    one, two = scene["one"].goodput(), scene["two"].goodput()
+    measured.at_most("difference", abs(one / two - 1), 0.01, "{:.3%}")
+
+
+@scenario("seeds-differ", one=LOSSY, other=dict(LOSSY, seed=8))
+def test_seeds_differ(scene, measured):
+    """The dice do fall, and fall otherwise with another seed."""
+    one, other = (t.series.rows for t in (scene["one"], scene["other"]))
+    difference = abs(scene["one"].goodput() / scene["other"].goodput() - 1)
+    measured.note(f"goodput differs by {difference:.1%}")
+    measured.holds("other arrivals", [n for _, n in one] !=
+                   [n for _, n in other])
