@@ -48,6 +48,7 @@ struct channel_window {
 	struct chanwin cw;
 	struct chanbudget_share share;
 	uint32_t seen;		/* c->local_consumed at the last look */
+	struct path_rtt path_rtt;
 	uint64_t rtt_us;	/* last one probed; 0 = unknown */
 	uint64_t least_rtt_us;	/* of the path as it is, without queues */
 	uint64_t probe_us;	/* time of the next probe */
@@ -114,6 +115,7 @@ window_new(struct ssh *ssh, Channel *c, struct chanbudget **budgetp)
 		fatal_f("chanbudget_new failed");
 	w = xcalloc(1, sizeof(*w));
 	chanwin_init(&w->cw, c->local_window_max, bounded, now);
+	w->path_rtt.cautious = !bounded;
 	chanbudget_join(*budgetp, &w->share, c->local_window_max);
 	w->granted = w->peak = c->local_window_max;
 	w->first = c->local_consumed;
@@ -139,7 +141,7 @@ probe(struct ssh *ssh, struct channel_window *w, uint64_t now)
 		w->rtt_us = 0;
 		return;
 	}
-	w->rtt_us = path_rtt_us(&path);
+	w->rtt_us = path_rtt_us(&w->path_rtt, &path, w->cw.consumed, now);
 	if (w->least_rtt_us == 0 || w->rtt_us < w->least_rtt_us)
 		w->least_rtt_us = w->rtt_us;
 	if (path.min_rtt_us != 0 && path.min_rtt_us < w->least_rtt_us)

@@ -154,6 +154,14 @@ measure(struct chanwin *cw, uint64_t interval_us)
 		before = before * cw->rtt_us / interval_us;
 	}
 
+	/*
+	 * What a lost segment held up comes all at once, up to two round
+	 * trips' worth in one. A sender that buffers shall not be let to send
+	 * that: the mean of this round trip and the last is what it was.
+	 */
+	if (!cw->bounded_peer && before < now)
+		now = (now + before) / 2;
+
 	/* Forget the best of rounds gone by. */
 	shift = (cw->now_us - cw->round_us) / interval_us;
 	if (shift > 0) {

@@ -62,10 +62,56 @@ path_probe(int fd, struct path_info *path)
 #endif
 }
 
-uint64_t
-path_rtt_us(const struct path_info *path)
+/*
+ * The best rate fades by this part each round trip: a path that lost half of
+ * its rate for good is as fast as it ever was after some 30 of them.
+ */
+#define PATH_RATE_FADE	64
+
+/*
+ * The mean rate, over whole round trips: what a window allows comes in one
+ * burst of it, as fast as the path ever was.
+ */
+static void
+measure_rate(struct path_rtt *pr, uint64_t rtt_us, uint64_t consumed,
+    uint64_t now_us)
 {
-	if (path->min_rtt_us == 0)
-		return path->rtt_us;
-	return MINIMUM(path->rtt_us, 2 * path->min_rtt_us);
+	uint64_t took_us = now_us - pr->since_us;
+
+	if (pr->since_us != 0 && took_us < rtt_us)
+		return;
+	if (pr->since_us != 0 && took_us != 0) {
+		pr->rate = (consumed - pr->consumed) * 1000000 / took_us;
+		pr->best -= pr->best / PATH_RATE_FADE;
+		pr->best = MAXIMUM(pr->best, pr->rate);
+	}
+	pr->since_us = now_us;
+	pr->consumed = consumed;
+}
+
+/* The most that a path with this least RTT is taken for. */
+static uint64_t
+most_us(const struct path_rtt *pr)
+{
+	return pr->least_us + (pr->cautious ? pr->least_us / 4 : pr->least_us);
+}
+
+uint64_t
+path_rtt_us(struct path_rtt *pr, const struct path_info *path,
+    uint64_t consumed, uint64_t now_us)
+{
+	measure_rate(pr, path->rtt_us, consumed, now_us);
+	if (pr->least_us == 0)
+		pr->least_us = path->min_rtt_us != 0 ?
+		    path->min_rtt_us : path->rtt_us;
+	pr->least_us = MINIMUM(pr->least_us, path->rtt_us);
+	/*
+	 * A queue of our own leaves the rate what it is. Where a window's
+	 * worth takes longer to come, the least RTT is that of a path that
+	 * is gone. What it is now is followed just so far. (The kernel's is good for 5 minutes, so is asked only once.)
+	 */
+	if (path->rtt_us > most_us(pr) && pr->rate < pr->best / 4 * 3)
+		pr->least_us = pr->cautious ?
+		    path->rtt_us / 5 * 4 : path->rtt_us / 2;
+	return MINIMUM(path->rtt_us, most_us(pr));
 }

@@ -30,11 +30,27 @@ struct path_info {
  */
 int	 path_probe(int fd, struct path_info *);
 
+/* Which round trip time to take a BDP over. All zero to start with. */
+struct path_rtt {
+	/* configuration */
+	int cautious;		/* a queue on the path counts a quarter RTT */
+
+	/* state */
+	uint64_t least_us;	/* of the path as it is now, without queues */
+	uint64_t rate, best;	/* bytes/s: last round trip's; slowly forgotten */
+	uint64_t since_us;	/* when the one now measured began, and what */
+	uint64_t consumed;	/* had been consumed by then, bytes */
+};
+
 /*
  * The round trip time (us) to take a BDP over: the smoothed one, so that a
  * queue which other flows keep on the path counts, but at most twice the
- * least, so that a queue of our own making can't feed on itself.
+ * least, so that a queue of our own making can't feed on itself. (Towards a
+ * sender that buffers what it may send at most 5/4: what fits into a queue
+ * becomes unspent credit when that queue overflows.) consumed is what has come so far (bytes), now_us the time: when less comes as the RTT
+ * gets longer, it is the path that got longer, and not a queue. Pure.
  */
-uint64_t path_rtt_us(const struct path_info *);
+uint64_t path_rtt_us(struct path_rtt *, const struct path_info *, uint64_t,
+	    uint64_t);
 
 #endif /* PATHPROBE_H */

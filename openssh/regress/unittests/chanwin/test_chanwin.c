@@ -165,6 +165,29 @@ burst_out_of_backlog(void)
 }
 
 static void
+burst_after_loss(void)
+{
+	struct chanwin cw;
+	uint64_t now = 1000000;
+	uint32_t target;
+
+	TEST_START("chanwin what a lost segment held up is not a rate");
+	chanwin_init(&cw, BASE, 0, now);
+	deliver(&cw, &now, 125000, 2000, 0, 200000);
+	target = cw.target;
+	/* Nothing for a round trip, then all at once, and on as before. */
+	now += 200000;
+	chanwin_update(&cw, 125000 * 200, 0, 200000, now, NO_LIMIT);
+	ASSERT_U32_LE(cw.target, target);
+	deliver(&cw, &now, 125000, 100, 0, 200000);
+	ASSERT_U32_LE(cw.target, target + target / 50);
+	deliver(&cw, &now, 125000, 100, 0, 200000);
+	ASSERT_U32_LE(cw.target, target + target / 50);
+	ASSERT_U32_GE(cw.target, target - target / 50);
+	TEST_DONE();
+}
+
+static void
 quantum(void)
 {
 	struct chanwin cw;
@@ -285,6 +308,7 @@ test_chanwin(void)
 	follows_bdp();
 	reader_lags();
 	burst_out_of_backlog();
+	burst_after_loss();
 	quantum();
 	clocks_and_counters();
 	invariants();

@@ -218,18 +218,20 @@ link_random(struct link *l, u_int i)
 }
 
 /*
- * Round trips in which a window that triples, or grows by the headroom, gets
- * from the initial one to bytes.
+ * Round trips in which a window that triples, or is the headroom over the mean
+ * of the last two, gets from the initial one to bytes.
  */
 static u_int
 rounds_to_reach(uint64_t bytes, int bounded)
 {
-	uint64_t w = BASE, d;
+	uint64_t w = BASE, before = 0, d;
 	u_int n = 0;
 
 	for (; w < bytes; n++) {
-		d = w;
-		w += bounded ? 2 * d : MINIMUM(2 * d, CHANWIN_HEADROOM_MAX);
+		d = bounded ? w : (w + before) / 2;
+		before = w;
+		w = d + (bounded ? 2 * d :
+		    MINIMUM(2 * d, CHANWIN_HEADROOM_MAX));
 	}
 	return n;
 }

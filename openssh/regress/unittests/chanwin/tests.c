@@ -21,6 +21,7 @@
 void test_chanwin(void);
 void test_chanwin_link(void);
 void test_chanbudget(void);
+void test_pathrtt(void);
 
 void
 tests(void)
@@ -28,4 +29,5 @@ tests(void)
 	test_chanwin();
 	test_chanwin_link();
 	test_chanbudget();
+	test_pathrtt();
 }
