@@ -52,7 +52,8 @@ def save(name, text, specs):
         transfer = Transfer(spec, source)
         if transfer.series.total:
             raw = spec["tool"] == "raw"
-            rows.append(plot_row(name, "" if raw else "ours", transfer))
+            rows.append(plot_row("" if raw else transfer_name,
+                                 "" if raw else "ours", transfer))
     if any(r["side"] for r in rows):
         done = draw(rows, spec["bytes"], spec,
                     os.path.join(folder, "picture.json"),

@@ -64,6 +64,13 @@ class Series:
         return (self.total - n) / (end_s - t) / 1e6
 
 
+    def late(self):
+        """Mean MB/s over the second half of the bytes."""
+        half = self.total // 2
+        return (self.total - half) / 1e6 / \
+            (self.at(self.total) - self.at(half))
+
+
 class Transfer:
     """What one transfer left in its folder. series is that of its first
     channel, channels has all."""
@@ -147,16 +154,35 @@ class Transfer:
         return peak["ssh"] if end == "client" else \
             peak["sshd-session"] or peak["sshd"]
 
+    # What ss -ti said of the sender's socket
+
+    def sender_samples(self):
+        """(seconds, text) of each look at the sender's end."""
+        sender = "server" if self.spec["direction"] == "get" else "client"
+        parts = re.split(r"^([\d.]+) (client|server)$", self.read("ss.log"),
+                         flags=re.M)[1:]
+        return [(float(t_s), text) for t_s, host, text in
+                zip(parts[::3], parts[1::3], parts[2::3]) if host == sender]
+
     def loaded_rtt_ms(self):
         """The RTT that the sender's TCP had, median over the transfer: of
         the path with what queue the transfer made."""
-        sender = "server" if self.spec["direction"] == "get" else "client"
-        blocks = re.split(r"^[\d.]+ (client|server)$", self.read("ss.log"),
-                          flags=re.M)[1:]
         return statistics.median(
-            float(rtt) for host, text in zip(blocks[::2], blocks[1::2])
-            if host == sender
+            float(rtt) for _, text in self.sender_samples()
             for rtt in re.findall(r"\brtt:([\d.]+)/", text))
+
+    def held_up(self):
+        """Of each look in mid-transfer: whether the congestion window had
+        room (a tenth of it) and nothing waited to be sent."""
+        start_s, end_s = self.series.first_s(), self.series.at(self.series.total)
+        looks = []
+        for t_s, text in self.sender_samples():
+            n = {k: int(v) for k, v in re.findall(
+                r"\b(cwnd|unacked|notsent|mss):(\d+)", text)}
+            if "cwnd" in n and start_s + 1 < t_s < end_s - 1:
+                sent = n.get("unacked", 0) + n.get("notsent", 0) // n["mss"]
+                looks.append(sent < 0.9 * n["cwnd"])
+        return looks
 
     def cpu_s(self):
         """CPU time of the programs of a bare transfer: in UML that of all

@@ -3,8 +3,8 @@ references, one pair a seed, and the limit, and tells the measured value."""
 
 import statistics
 
-from scenarios import GB, MIB, WINDOWS, bdp, steady_after_s  # noqa: F401
 from measure import WINDOW_STOCK
+from scenarios import GB, MIB, steady_after_s
 
 
 def ratio(pairs, of):
@@ -22,6 +22,21 @@ def steady(m, pairs, least):
 def goodput(m, pairs, least):
     m.at_least("goodput, of raw TCP", ratio(pairs, lambda t: t.goodput()),
                least, "{:.1%}")
+
+
+def late(m, pairs, least):
+    """Over the second half of the bytes: by then it is the loss that decides,
+    and not the luck of how long slow start went without."""
+    m.at_least("second half, of raw TCP",
+               ratio(pairs, lambda t: t.series.late()), least, "{:.1%}")
+
+
+def held_up(m, pairs, most):
+    """Share of the samples in which the sender's TCP could have sent, and
+    had nothing to send: it is ours that held it up."""
+    held = [sample for t, _ in pairs for sample in t.held_up()]
+    m.at_least("samples of the sender", len(held), 40, "{}")
+    m.at_most("of them held up by us", sum(held) / len(held), most, "{:.1%}")
 
 
 def first_gb(m, pairs, most):

@@ -154,7 +154,7 @@ for path in ("1g-50ms", "1g-200ms"):
         row(f"to-stock-{end}-{path}", "netem",
             transfer(path, direction, 256 * MIB, **{end: "pristine"}),
             {"stock_window": 0.95})
-for path, count in (("1g-80ms", GB // 2), ("1g-200ms", GB),
+for path, count in (("1g-80ms", GB // 2), ("1g-200ms", GB // 2),
                     ("10g-50ms", 2 * GB)):
     row(f"stock-sender-{bdp(link(path)) // 10**6}mb", "check"
         if path == "1g-200ms" else "netem",
@@ -169,18 +169,22 @@ for end, direction in (("client", "put"), ("server", "get")):
 # 3. Loss, both ways
 
 SEEDS = (1, 2, 3, 4, 5)
-LOSSES = {                              # fields, bytes for CUBIC and for BBR
-    "loss-0.01": ({"loss": "0.01%"}, GB // 2, GB // 2),
-    "loss-0.1": ({"loss": "0.1%"}, GB // 20, GB // 2),
-    "loss-bursts": ({"loss": "gemodel 0.002% 10%"}, GB // 2, GB // 2),
-    "reorder-1": ({"reorder": "delay 2ms reorder 99%"}, GB // 2, GB // 2),
-    "jitter-10": ({"jitter_percent": 10}, GB // 2, GB // 2),
+LOSSES = {                              # fields, and bytes for CUBIC
+    "loss-0.01": ({"loss": "0.01%"}, GB),
+    "loss-0.1": ({"loss": "0.1%"}, GB // 4),
+    "loss-bursts": ({"loss": "gemodel 0.01% 10%"}, GB),
+    "reorder-1": ({"reorder": "delay 2ms reorder 99%"}, GB // 2),
+    "jitter-10": ({"jitter_percent": 10}, GB),
 }
-for name, (fields, cubic, bbr) in LOSSES.items():
-    for cc, count in (("cubic", cubic), ("bbr", bbr)):
-        row(f"{name}-{cc}", "netem",
-            transfer("1g-200ms", "get", count, cc=cc, **fields),
-            {"goodput": 0.95}, seeds=SEEDS)
+for name, (fields, cubic) in LOSSES.items():
+    row(f"{name}-bbr", "netem",
+        transfer("1g-200ms", "get", GB // 2, cc="bbr", **fields),
+        {"goodput": 0.95, "held_up": 0.02}, seeds=SEEDS)
+    # Under CUBIC goodput is a matter of luck until many segments were lost:
+    # raw TCP's own seeds differ by a factor of 3 over 500 MB.
+    row(f"{name}-cubic", "netem",
+        transfer("1g-200ms", "get", cubic, **fields),
+        {"late": 0.95, "held_up": 0.02}, seeds=SEEDS)
 
 # 4. The kernel's own TCP buffers
 
@@ -194,10 +198,12 @@ for direction in ("get", "put"):
 
 for direction in ("get", "put"):
     row(f"mux-8-{direction}", "check" if direction == "get" else "netem",
-        transfer("1g-200ms", direction, 128 * MIB, channels=8),
+        transfer("1g-200ms", direction, 64 * MIB, channels=8,
+                 queue_packets=1000000),
         {"together": 0.95, "share": 0.80})
 row("forwarded-8", "netem",
-    transfer("1g-200ms", "get", 128 * MIB, channels=8, via="L"),
+    transfer("1g-200ms", "get", 128 * MIB, channels=8, via="L",
+             queue_packets=1000000),
     {"together": 0.95, "share": 0.80}, until=WINDOWS)
 for rtt, until in ((20, None), (100, SENDER)):
     for direction in ("get", "put"):

@@ -16,8 +16,8 @@ def changing(path, count, changes, cc):
 
 @scenario("rtt-changes-cubic", "netem",
           **changing("1g-20ms", 9 * GB // 5, RTT_CHANGES, "cubic"))
-@scenario("rtt-changes-bbr", "netem",
-          **changing("1g-20ms", 9 * GB // 5, RTT_CHANGES, "bbr"))
+# (Not under BBR: it takes the RTT for 20 ms for 10 s more, and falls to 2 % of
+# the path with raw TCP as with ours.)
 @scenario("rate-changes-cubic", "check",
           **changing("1g-100ms", GB, RATE_CHANGES, "cubic"))
 @scenario("rate-changes-bbr", "netem",

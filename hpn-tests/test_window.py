@@ -11,7 +11,7 @@ from scene import scenario
 
 
 @scenario("lan", ours=transfer({"rate_mbit": 10000, "rtt_us": 200}, "get",
-                               GB // 2, queue_packets=1000000))
+                               GB // 4, queue_packets=1000000))
 def test_lan_keeps_the_stock_window(scene, measured):
     t = scene["ours"]
     targets = {w["target"] for w in t.window_trace()}
