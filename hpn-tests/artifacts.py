@@ -50,6 +50,10 @@ def save(name, text, specs):
             continue
         shutil.copytree(source, os.path.join(folder, transfer_name))
         transfer = Transfer(spec, source)
+        if trace := transfer.window_trace():
+            with open(os.path.join(folder, transfer_name, "window.jsonl"),
+                      "w") as f:
+                f.writelines(json.dumps(w) + "\n" for w in trace)
         if transfer.series.total:
             raw = spec["tool"] == "raw"
             rows.append(plot_row("" if raw else transfer_name,

@@ -50,6 +50,9 @@ def test_a_row_can_fail():
         left = os.listdir(os.path.join(folder, name))
         assert {"series", "ss.log", "lab.log", "result.json"} <= set(left)
     assert "ssh.log" in os.listdir(os.path.join(folder, "self-is-stock"))
+    ours = os.path.join(lab.BUILD, "artifacts", "self-is-well")
+    with open(os.path.join(ours, "self-is-well", "window.jsonl")) as f:
+        assert json.loads(f.readline())["target"] >= 2 << 20
 
 
 def self_row():
