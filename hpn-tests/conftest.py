@@ -57,15 +57,17 @@ def pytest_collection_modifyitems(config, items):
 class Transfers:
     """Transfers under way, by name."""
 
-    def __init__(self, specs, resume, say):
+    def __init__(self, specs, reuse, say):
         self.pool = lab.Pool()
         self.say = say
+        self.missing = {n: lab.missing_tree(s) for n, s in specs.items()}
+        specs = {n: s for n, s in specs.items() if not self.missing[n]}
         self.cost = {n: self.guess_s(spec) for n, spec in specs.items()}
         self.start_s, self.said_s = time.monotonic(), time.monotonic()
         self.done = self.done_cost = 0
         self.futures = {}
         for name, spec in specs.items():
-            future = self.pool.start(spec, name, reuse=resume)
+            future = self.pool.start(spec, name, reuse=reuse)
             future.add_done_callback(lambda _, n=name: self.finished(n))
             self.futures[name] = future
 
@@ -88,6 +90,9 @@ class Transfers:
                  f"{took_s / 60:.0f} min, about {left_s / 60:.0f} min left")
 
     def __getitem__(self, name):
+        if self.missing[name]:
+            pytest.skip(f"no build/{self.missing[name]}: see \"make "
+                        f"{self.missing[name]}\"")
         return self.futures[name].result()
 
 
@@ -98,12 +103,14 @@ def transfers(request):
              for n, spec in transfers_of(item).items()}
     unfinished = os.path.join(lab.LAB,
                               f"unfinished-{config.getoption('level')}")
-    resume = config.getoption("resume") and os.path.exists(unfinished)
-    os.makedirs(lab.LAB, exist_ok=True)
-    open(unfinished, "w").close()
-    started = Transfers(specs, resume, config.say)
+    resume = config.getoption("resume")
+    reuse = resume and os.path.exists(unfinished)
+    if resume:
+        os.makedirs(lab.LAB, exist_ok=True)
+        open(unfinished, "w").close()
+    started = Transfers(specs, reuse, config.say)
     yield started
-    if all(f.done() for f in started.futures.values()):
+    if resume and all(f.done() for f in started.futures.values()):
         os.unlink(unfinished)
     started.pool.executor.shutdown(cancel_futures=True)
 

@@ -68,6 +68,13 @@ def with_paths(spec):
     return spec
 
 
+def missing_tree(spec):
+    """The name of a tree that the transfer needs and that is not built."""
+    return next((spec[end] for end in TREES if end in spec and
+                 not os.path.exists(os.path.join(BUILD, spec[end], ".built"))),
+                None)
+
+
 def key(spec):
     """What a result depends on: the transfer, the programs, the lab."""
     parts = [json.dumps(spec, sort_keys=True), str(virtual_time())]

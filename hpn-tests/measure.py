@@ -174,12 +174,13 @@ class Transfer:
     def held_up(self):
         """Of each look in mid-transfer: whether the congestion window had
         room (a tenth of it) and nothing waited to be sent."""
-        start_s, end_s = self.series.first_s(), self.series.at(self.series.total)
+        start_s = self.series.first_s() + 1
+        end_s = self.series.at(self.series.total) - 1
         looks = []
         for t_s, text in self.sender_samples():
             n = {k: int(v) for k, v in re.findall(
                 r"\b(cwnd|unacked|notsent|mss):(\d+)", text)}
-            if "cwnd" in n and start_s + 1 < t_s < end_s - 1:
+            if "cwnd" in n and start_s < t_s < end_s:
                 sent = n.get("unacked", 0) + n.get("notsent", 0) // n["mss"]
                 looks.append(sent < 0.9 * n["cwnd"])
         return looks

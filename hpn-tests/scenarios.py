@@ -2,9 +2,10 @@
 say has a file of its own. The fields of a transfer are in lab.py.
 
 A row has a name, a level (check: in every run of the tests; netem; grid:
-only in the full run; self: for test_suite.py), a transfer, and what must hold: see requirements.py.
-Each is measured against raw TCP on the same path in the same run. "until"
-names the issue until which it is expected to fail, and has to.
+only in the full run; self: for test_suite.py), a transfer, and what must hold:
+see requirements.py. Each is measured against raw TCP on the same path in the
+same run. "until" names the issue until which it is expected to fail, and has
+to.
 """
 
 GB = 10**9
@@ -15,8 +16,8 @@ SENDER = "The sender and the cost of a byte"
 
 RATES_MBIT = {"10m": 10, "100m": 100, "1g": 1000, "10g": 10000}
 AES = "aes128-gcm@openssh.com"
-BUDGET = 128 * MIB                      # bytes, of all windows: CHANBUDGET_DEFAULT
-REQUESTS = 64 * 261120                  # bytes, what sftp and scp keep in flight
+BUDGET = 128 * MIB              # bytes, of all windows: CHANBUDGET_DEFAULT
+REQUESTS = 64 * 261120          # bytes, what sftp and scp keep in flight
 
 
 def link(name):
@@ -231,9 +232,10 @@ for path in ("100m-100ms", "1g-20ms"):
         {"goodput": 0.85, "rekeys": 10})
 
 # What the suite tests itself with: a row that fails, one that is to fail and
-# does, and one that is to fail and doesn't
+# does, one that is to fail and doesn't, and one whose peer isn't built
 
 for name, end, until in (("self-is-stock", "pristine", None),
+                         ("self-is-alone", "nowhere", None),
                          ("self-is-doomed", "pristine", "Doomsday"),
                          ("self-is-well", "openssh", "Doomsday")):
     row(name, "self", transfer("1g-100ms", "get", 16 * MIB, client=end),

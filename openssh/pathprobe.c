@@ -108,7 +108,8 @@ path_rtt_us(struct path_rtt *pr, const struct path_info *path,
 	/*
 	 * A queue of our own leaves the rate what it is. Where a window's
 	 * worth takes longer to come, the least RTT is that of a path that
-	 * is gone. What it is now is followed just so far. (The kernel's is good for 5 minutes, so is asked only once.)
+	 * is gone. What it is now is followed just so far. (The kernel's is
+	 * good for 5 minutes, so it is asked only once.)
 	 */
 	if (path->rtt_us > most_us(pr) && pr->rate < pr->best / 4 * 3)
 		pr->least_us = pr->cautious ?

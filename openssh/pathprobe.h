@@ -46,9 +46,10 @@ struct path_rtt {
  * The round trip time (us) to take a BDP over: the smoothed one, so that a
  * queue which other flows keep on the path counts, but at most twice the
  * least, so that a queue of our own making can't feed on itself. (Towards a
- * sender that buffers what it may send at most 5/4: what fits into a queue
- * becomes unspent credit when that queue overflows.) consumed is what has come so far (bytes), now_us the time: when less comes as the RTT
- * gets longer, it is the path that got longer, and not a queue. Pure.
+ * sender that buffers at most 5/4: what fits into a queue becomes unspent
+ * credit when that queue overflows.) consumed is what has come so far
+ * (bytes), now_us the time: when less comes as the RTT gets longer, it is the
+ * path that got longer, and not a queue. Pure.
  */
 uint64_t path_rtt_us(struct path_rtt *, const struct path_info *, uint64_t,
 	    uint64_t);

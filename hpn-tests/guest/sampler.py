@@ -10,7 +10,7 @@ from tools import copy_path, out, read, series_path
 
 MEMORY_S = 0.2
 SOCKETS_S = 1.0
-QUICK_S = 0.020         # where the sender's socket or a growing file is looked at
+QUICK_S = 0.020         # to look at a sender's socket or a growing file
 PROGRAMS = ("ssh", "sshd-session", "sshd")
 
 
