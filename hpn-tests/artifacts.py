@@ -26,6 +26,14 @@ def plot_row(job, side, transfer):
     }
 
 
+def side_of(spec):
+    """Whose window it is, as the picture names it: the receiver's."""
+    if spec["tool"] == "raw":
+        return ""
+    receiver = spec["client" if spec["direction"] == "get" else "server"]
+    return "ours" if receiver == "openssh" else "stock"
+
+
 def draw(rows, size, link, results, picture):
     """Writes what is to be seen to results, and draws it."""
     with open(results, "w") as f:
@@ -55,9 +63,9 @@ def save(name, text, specs):
                       "w") as f:
                 f.writelines(json.dumps(w) + "\n" for w in trace)
         if transfer.series.total:
-            raw = spec["tool"] == "raw"
-            rows.append(plot_row("" if raw else transfer_name,
-                                 "" if raw else "ours", transfer))
+            side = side_of(spec)
+            rows.append(plot_row(transfer_name if side else "", side,
+                                 transfer))
     if any(r["side"] for r in rows):
         done = draw(rows, spec["bytes"], spec,
                     os.path.join(folder, "picture.json"),

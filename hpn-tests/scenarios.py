@@ -38,8 +38,9 @@ def steady_after_s(path):
 
 
 def amount(path):
-    """Bytes enough for a slow start and 8 RTT, or 0.2 s, after it."""
-    return max(11 * bdp(path) + path["rate_mbit"] * 125000 // 4, 16 * MIB)
+    """Bytes enough for a slow start, which takes 2 BDP, and then 4 RTT and a
+    second, in which a segment lost to a full queue shows as what it is."""
+    return max(6 * bdp(path) + path["rate_mbit"] * 125000, 16 * MIB)
 
 
 def transfer(path, direction="get", count=None, **more):
@@ -210,7 +211,7 @@ for rtt, until in ((20, None), (100, SENDER)):
     for direction in ("get", "put"):
         row(f"shell-beside-{rtt}ms-{direction}", "netem",
             transfer(f"100m-{rtt}ms", direction, 256 * MIB, channels=1,
-                     shell={"every_s": 0.13}), {"echo": 60}, until=until)
+                     shell={"every_s": 0.05}), {"echo": 60}, until=until)
 
 # 8. No TCP_INFO, or not of the whole path
 

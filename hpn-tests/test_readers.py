@@ -90,8 +90,11 @@ def test_slow_reader(scene, measured):
     late = [w["backlog"] for w in t.window_trace()
             if w["t_us"] / 1e6 > half_s]
     measured.at_least("adjusts in the second half", len(late), 50, "{}")
+    # The stock window, what passes for scheduling, and a quarter RTT's
+    # reading: rule 4, with the tolerances of test_link.c
+    most = 2.25 * MIB + SLOW["rate"] * t.spec["rtt_us"] / 1e6 / 4
     measured.at_most("backlog in the second half, MiB", max(late) / MIB,
-                     2.5, "{:.1f}")
+                     most / MIB, "{:.2f}")
 
 
 BURSTS = {"burst": 50 * 10**6, "every_s": 1}
@@ -111,7 +114,7 @@ def test_bursty_reader(scene, measured):
                      growth / MIB, (peak + SLACK) / MIB, "{:.1f}")
 
 
-LONG = transfer("10g-50ms", "get", 20 * GB)
+LONG = transfer("10g-50ms", "get", 20 * GB, queue_packets=1000000)
 
 
 @scenario("long-and-large", "netem", ours=LONG)
