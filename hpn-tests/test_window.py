@@ -36,25 +36,12 @@ def test_close_says_how_it_went(scene):
     assert rate == pytest.approx(t.goodput(), rel=0.03)
 
 
-LOSSY = dict(AGAIN, loss="0.01%", seed=7)
-
-
 @scenario("repeats", one=AGAIN, two=AGAIN)
-@scenario("repeats-with-loss", one=LOSSY, two=LOSSY)
 def test_virtual_time_repeats(scene, measured):
-    """The same transfer twice, the same goodput; with a seed also if packets
-    are lost."""
+    """The same transfer twice, the same goodput. (Not if packets are lost: the
+    seed fixes what the guest's random pool starts with, and ssh's transfers
+    with one seed still differ.)"""
     if not lab.virtual_time():
         pytest.skip("this kernel has netem, so time here is real")
     one, two = scene["one"].goodput(), scene["two"].goodput()
     measured.at_most("difference", abs(one / two - 1), 0.01, "{:.3%}")
-
-
-@scenario("seeds-differ", one=LOSSY, other=dict(LOSSY, seed=8))
-def test_seeds_differ(scene, measured):
-    """The dice do fall, and fall otherwise with another seed."""
-    one, other = (t.series.rows for t in (scene["one"], scene["other"]))
-    difference = abs(scene["one"].goodput() / scene["other"].goodput() - 1)
-    measured.note(f"goodput differs by {difference:.1%}")
-    measured.holds("other arrivals", [n for _, n in one] !=
-                   [n for _, n in other])
