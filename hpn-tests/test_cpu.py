@@ -39,7 +39,8 @@ PRISTINE = {"client": "pristine", "server": "pristine"}
 
 
 @scenario("cpu-fixed-window", "netem",
-          near=twins(GB // 25, **PRISTINE)["near"], far=twins(GB // 25, **FIXED)["far"])
+          near=twins(GB // 25, **PRISTINE)["near"],
+          far=twins(GB // 25, **FIXED)["far"])
 def test_cpu_of_a_fixed_window_does(scene, measured):
     """That the above can fail: pristine OpenSSH, given a window of 64 MiB.
     (With it, it needs as much at 1 ms: all that is not in the pipe waits in
