@@ -100,8 +100,7 @@ def row(name, level, spec, must, **more):
     ROWS.append(Row(name, level, spec, must, **more))
 
 
-# 1. The grid. Of each path with ssh both ways in "check" or "netem" there is
-# a row with more to it below.
+# 1. The grid, and the cells of it that "check" runs
 
 TOOLS = ("ssh", "scp", "scp-O", "sftp")
 TELLING = {
