@@ -8,6 +8,8 @@ same run. "until" names the issue until which it is expected to fail, and has
 to.
 """
 
+import math
+
 GB = 10**9
 MIB = 1 << 20
 WINDOWS = "The window everywhere"
@@ -38,9 +40,13 @@ def steady_after_s(path):
 
 
 def amount(path):
-    """Bytes enough for a slow start, which takes 2 BDP, and then 4 RTT and a
-    second, in which a segment lost to a full queue shows as what it is."""
-    return max(6 * bdp(path) + path["rate_mbit"] * 125000, 16 * MIB)
+    """Bytes enough for a slow start from 10 segments, which takes 2 BDP, for
+    full rate until steady_after_s, and then 4 RTT and a second, in which a
+    segment lost to a full queue shows as what it is. (2 BDP to spare: a
+    handshake has opened ssh's congestion window already.)"""
+    slow_start_rtts = math.log2(max(bdp(path) / 14480, 1))
+    return max(int((15 - slow_start_rtts + 8) * bdp(path)) +
+               path["rate_mbit"] * 125000, 16 * MIB)
 
 
 def transfer(path, direction="get", count=None, **more):
