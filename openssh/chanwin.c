@@ -180,10 +180,12 @@ decide(struct chanwin *cw, uint64_t interval_us)
 {
 	uint64_t headroom, room = CHANWIN_HEADROOM_MAX, want;
 
+	cw->limited = cw->growth > cw->bdp / 16 ? CHANWIN_GREW : CHANWIN_PATH;
 	if (cw->bounded_peer)
 		room += 3 * cw->growth;
+	else if (cw->limited == CHANWIN_GREW && 2 * cw->bdp > room)
+		cw->limited = CHANWIN_PEER;
 	headroom = MINIMUM(2 * cw->bdp, room);
-	cw->limited = CHANWIN_PATH;
 	if (standing_backlog(cw, interval_us) >= CHANWIN_LAG) {
 		/* A lagging reader may cost what it always did, no more. */
 		headroom = MINIMUM(headroom, cw->base);
@@ -255,7 +257,7 @@ chanwin_limit(struct chanwin *cw, uint32_t limit)
 }
 
 uint32_t
-chanwin_credit(const struct chanwin *cw, uint32_t window, uint32_t maxpacket)
+chanwin_credit(struct chanwin *cw, uint32_t window, uint32_t maxpacket)
 {
 	uint64_t outstanding = window + cw->backlog;
 	uint64_t quantum, credit;
@@ -268,7 +270,18 @@ chanwin_credit(const struct chanwin *cw, uint32_t window, uint32_t maxpacket)
 	    cw->target / CHANWIN_QUANTUM);
 	/* However small the window, half of it is worth a message */
 	quantum = MINIMUM(quantum, cw->target / 2);
-	return credit > quantum ? credit : 0;
+	if (credit <= quantum)
+		return 0;
+	/*
+	 * A backlog that goes in a burst, or a target that jumps, would make
+	 * more of them. It can wait as long as there is a next time for sure:
+	 * when backlog is consumed, or the rest of a large window comes.
+	 */
+	if (cw->now_us - cw->granted_us < cw->rtt_us / CHANWIN_QUANTUM &&
+	    (cw->backlog > 0 || window >= cw->target / 2))
+		return 0;
+	cw->granted_us = cw->now_us;
+	return credit;
 }
 
 const char *
@@ -277,8 +290,12 @@ chanwin_limited_name(enum chanwin_limited limited)
 	switch (limited) {
 	case CHANWIN_BASE:
 		return "base";
+	case CHANWIN_GREW:
+		return "grew";
 	case CHANWIN_PATH:
 		return "path";
+	case CHANWIN_PEER:
+		return "peer";
 	case CHANWIN_READER:
 		return "reader";
 	case CHANWIN_BUDGET:

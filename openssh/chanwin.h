@@ -60,13 +60,18 @@
  */
 #define CHANWIN_LAG		(256 * 1024)
 
-/* Adjusts are at least 1/CHANWIN_QUANTUM of the window: 64 a round trip. */
+/*
+ * Adjusts are at least 1/CHANWIN_QUANTUM of the window, and as much of the RTT
+ * apart: 64 a round trip.
+ */
 #define CHANWIN_QUANTUM		64
 
 /* What decided the target */
 enum chanwin_limited {
 	CHANWIN_BASE,		/* the initial window suffices, or no RTT */
+	CHANWIN_GREW,		/* BDP plus headroom, which growth adds to */
 	CHANWIN_PATH,		/* BDP plus headroom */
+	CHANWIN_PEER,		/* ditto, no more as its buffers follow credit */
 	CHANWIN_READER,		/* the local consumer lags behind the path */
 	CHANWIN_BUDGET		/* the limit passed in */
 };
@@ -75,7 +80,7 @@ struct chanwin_sample {
 	uint64_t t_us;		/* start of the interval */
 	uint64_t consumed;	/* cumulative, bytes, at t_us */
 	uint64_t received;	/* ditto */
-	uint64_t backlog_min;	/* bytes, least seen from t_us on */
+	uint64_t backlog_min;	/* bytes, least seen in the interval */
 };
 
 struct chanwin {
@@ -84,7 +89,8 @@ struct chanwin {
 	int bounded_peer;	/* sender's buffer doesn't follow our credit */
 
 	/* state */
-	uint64_t now_us;	/* time of the last update */
+	uint64_t now_us;	/* time of the last update, */
+	uint64_t granted_us;	/* and of the last credit */
 	uint64_t rtt_us;	/* round trip time in use; 0 = unknown */
 	uint64_t consumed;	/* cumulative, bytes */
 	uint64_t received;	/* cumulative, bytes: consumed + backlog */
@@ -110,7 +116,9 @@ void	 chanwin_init(struct chanwin *, uint32_t, int, uint64_t);
 /*
  * Account for consumed bytes taken by the local consumer since the last
  * update, with backlog bytes still waiting for it. rtt_us 0 = unknown.
- * Updates the target; limit is the largest it may be, base excepted.
+ * Updates the target; limit is the largest it may be, base excepted. To be
+ * called when data came, too, and nothing was taken: or all that comes while
+ * a reader stops seems to have come when it goes on.
  */
 void	 chanwin_update(struct chanwin *, uint64_t, uint64_t, uint64_t,
 	    uint64_t, uint32_t);
@@ -124,7 +132,7 @@ void	 chanwin_limit(struct chanwin *, uint32_t);
  * Credit (bytes) to grant now to a peer that may still send window bytes in
  * packets of up to maxpacket; 0 when it is not worth a message.
  */
-uint32_t chanwin_credit(const struct chanwin *, uint32_t, uint32_t);
+uint32_t chanwin_credit(struct chanwin *, uint32_t, uint32_t);
 
 const char *chanwin_limited_name(enum chanwin_limited);
 
