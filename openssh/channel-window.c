@@ -23,17 +23,30 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+/* USDT, where its header is: "bpftrace -l usdt:/usr/sbin/sshd:*" */
+#ifdef __has_include
+# if __has_include(<sys/sdt.h>)
+#  include <sys/sdt.h>
+# endif
+#endif
+#ifndef DTRACE_PROBE8
+# define DTRACE_PROBE8(provider, name, a, b, c, d, e, f, g, h)
+#endif
 
 #include "sshbuf.h"
+#include "ssh2.h"
 #include "ssherr.h"
 #include "packet.h"
 #include "channels.h"
+#include "compat.h"
 #include "kex.h"
 #include "log.h"
 #include "misc.h"
 #include "xmalloc.h"
+#include "chanbudget.h"
 #include "chanwin.h"
+#include "pathinband.h"
 #include "pathprobe.h"
 #include "channel-window.h"
 
@@ -44,41 +57,68 @@
  */
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
+/* A request that nobody has (RFC 4254, 5.4): what counts is when "no" comes. */
+#define PROBE_REQUEST	"path-probe@openssh-bdp"
+
 struct channel_window {
-	struct chanwin cw;
 	struct chanbudget_share share;
+	int id;			/* of the channel */
+	int bulk;		/* the window follows the path */
+	struct chanwin cw;
 	uint32_t seen;		/* c->local_consumed at the last look */
-	struct path_rtt path_rtt;
-	uint64_t rtt_us;	/* last one probed; 0 = unknown */
-	uint64_t least_rtt_us;	/* of the path as it is, without queues */
-	uint64_t probe_us;	/* time of the next probe */
-	int no_probe;		/* the kernel can't tell: don't ask again */
 	uint64_t granted;	/* bytes of credit ever, initial window too */
 	uint32_t peak;		/* bytes, largest window */
 	uint64_t swollen;	/* bytes, largest backlog since last empty */
-	uint64_t first;		/* bytes consumed at the first look, */
+	uint64_t first;		/* bytes consumed at first, */
 	uint64_t first_us;	/* its time, and that of the last one */
 	uint64_t last_us;
+};
+
+struct channel_windows {
+	uint32_t limit;		/* bytes; 0: all windows are fixed */
+	struct chanbudget *budget;
+	int started;		/* there was a bulk channel */
+	int bounded;		/* the peer's buffers don't follow our credit */
+	int no_tcp;		/* the kernel can't tell: don't ask again */
+	const struct path_info *source;	/* one of the two that follow */
+	struct path_info tcp, ssh;
+	struct pathinband inband;
+	struct path_rtt path_rtt;
+	uint64_t consumed;	/* bytes, by all bulk channels */
+	uint64_t rtt_us;	/* last one probed; 0 = unknown */
+	uint64_t least_rtt_us;	/* of the path as it is, without queues */
+	uint64_t probe_us;	/* time of the next look at the socket */
 };
 
 static uint64_t
 now_us(void)
 {
-	struct timespec ts;
-
-	monotime_ts(&ts);
-	return (uint64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+	return monotime_double() * 1000000;
 }
 
 /*
- * Streams that may carry bulk data: sessions without a terminal. A window
- * beyond the initial one is of no use to the others.
+ * Streams that may carry bulk data. A window beyond the initial one is of no
+ * use to terminals, agents, X11 and tunnels, which talk in small pieces.
  */
 static int
 is_bulk(const Channel *c)
 {
-	return strcmp(c->ctype, "session") == 0 && !c->isatty &&
-	    !c->client_tty && !c->datagram;
+	static const char *kinds[] = {
+		"session",
+		"direct-tcpip", "forwarded-tcpip", "dynamic-tcpip",
+		"direct-streamlocal@openssh.com",
+		"forwarded-streamlocal@openssh.com",
+		"stdio-forward", NULL
+	};
+	u_int i;
+
+	if (c->isatty || c->client_tty || c->datagram)
+		return 0;
+	for (i = 0; kinds[i] != NULL; i++) {
+		if (strcmp(c->ctype, kinds[i]) == 0)
+			return 1;
+	}
+	return 0;
 }
 
 /* The rule of every OpenSSH: give back what was consumed, in 3 packets. */
@@ -102,51 +142,150 @@ backlog(const Channel *c)
 	return len;
 }
 
-static struct channel_window *
-window_new(struct ssh *ssh, Channel *c, struct chanbudget **budgetp)
+struct channel_windows *
+channel_windows_new(uint32_t limit)
 {
-	struct channel_window *w;
-	uint64_t now = now_us();
-	int bounded = ssh->kex != NULL &&
-	    (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0;
+	struct channel_windows *ws = xcalloc(1, sizeof(*ws));
 
-	if (*budgetp == NULL &&
-	    (*budgetp = chanbudget_new(CHANBUDGET_DEFAULT)) == NULL)
+	ws->limit = limit;
+	if ((ws->budget = chanbudget_new(limit)) == NULL)
 		fatal_f("chanbudget_new failed");
-	w = xcalloc(1, sizeof(*w));
-	chanwin_init(&w->cw, c->local_window_max, bounded, now);
-	w->path_rtt.cautious = !bounded;
-	chanbudget_join(*budgetp, &w->share, c->local_window_max);
+	return ws;
+}
+
+void
+channel_windows_free(struct ssh *ssh, struct channel_windows *ws)
+{
+	if (ws == NULL)
+		return;
+	ssh->inband = NULL;
+	chanbudget_free(ws->budget);
+	freezero(ws, sizeof(*ws));
+}
+
+/* What is known of the peer once its first bulk channel is open. */
+static void
+windows_start(struct ssh *ssh, struct channel_windows *ws)
+{
+	ws->started = 1;
+	ws->bounded = (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0;
+	ws->path_rtt.cautious = !ws->bounded;
+	ws->inband.refused = (ssh->kex->flags & KEX_HAS_PING) == 0;
+	ws->source = &ws->tcp;
+	ssh->inband = &ws->inband;
+	/*
+	 * Adjusts are small packets, and more than one is under way: Nagle's
+	 * algorithm would hold them back for a round trip. sshd only turns
+	 * it off for sessions.
+	 */
+	if (ssh_packet_connection_is_on_socket(ssh))
+		set_nodelay(ssh_packet_get_connection_in(ssh));
+}
+
+static struct channel_window *
+window_new(struct ssh *ssh, Channel *c, struct channel_windows *ws)
+{
+	struct channel_window *w = xcalloc(1, sizeof(*w));
+
+	w->id = c->self;
+	chanbudget_join(ws->budget, &w->share, c->local_window_max);
+	w->bulk = ws->limit != 0 && is_bulk(c) && ssh->kex != NULL &&
+	    (ssh->compat & SSH_BUG_SMALL_INPUT) == 0;
+	if (!w->bulk)
+		return w;
+	if (!ws->started)
+		windows_start(ssh, ws);
 	w->granted = w->peak = c->local_window_max;
-	w->first = c->local_consumed;
-	w->first_us = now;
+	chanwin_init(&w->cw, c->local_window_max, ws->bounded, now_us());
 	debug2_f("channel %d: window %u, peer %s", c->self,
-	    c->local_window_max, bounded ? "bounded" : "unknown");
+	    c->local_window_max, ws->bounded ? "bounded" : "unknown");
 	return w;
 }
 
+static void
+probe_refused(struct ssh *ssh, int type, Channel *c, void *ctx)
+{
+	pathinband_answer(ctx, now_us());
+}
+
+static void
+probe_abandoned(struct ssh *ssh, Channel *c, void *ctx)
+{
+	pathinband_abandon(ctx);
+}
+
 /*
- * Once in a round trip is enough: the kernel's figures move no faster. There
- * is no TCP under a ProxyCommand, which can't change while we run.
+ * SSH's own round trip, before any data flows if that is possible: later the
+ * answer waits behind it. Where it shows that the socket tells of the whole
+ * path, once is enough.
  */
 static void
-probe(struct ssh *ssh, struct channel_window *w, uint64_t now)
+probe_inband(struct ssh *ssh, Channel *c, struct channel_windows *ws,
+    uint64_t now)
 {
-	struct path_info path;
+	struct pathinband *ib = &ws->inband;
+	u_char ping[PATHINBAND_PING_LEN];
+	int r;
 
-	if (w->no_probe || now < w->probe_us)
+	if (ib->rtt_us != 0 && ws->source == &ws->tcp && ws->rtt_us != 0)
 		return;
-	if (path_probe(ssh_packet_get_connection_in(ssh), &path) != 0) {
-		w->no_probe = errno != EAGAIN;
-		w->rtt_us = 0;
+	if (ssh_packet_is_rekeying(ssh)) {
+		pathinband_void(ib);
 		return;
 	}
-	w->rtt_us = path_rtt_us(&w->path_rtt, &path, w->cw.consumed, now);
-	if (w->least_rtt_us == 0 || w->rtt_us < w->least_rtt_us)
-		w->least_rtt_us = w->rtt_us;
-	if (path.min_rtt_us != 0 && path.min_rtt_us < w->least_rtt_us)
-		w->least_rtt_us = path.min_rtt_us;
-	w->probe_us = now + w->rtt_us;
+	if (!pathinband_due(ib, now))
+		return;
+	if (ib->refused) {
+		channel_request_start(ssh, c->self, PROBE_REQUEST, 1);
+		r = sshpkt_send(ssh);
+		channel_register_status_confirm(ssh, c->self, probe_refused,
+		    probe_abandoned, ib);
+		pathinband_sent(ib, now);
+	} else {
+		pathinband_compose(pathinband_sent(ib, now), ping);
+		if ((r = sshpkt_start(ssh, SSH2_MSG_PING)) == 0 &&
+		    (r = sshpkt_put_string(ssh, ping, sizeof(ping))) == 0)
+			r = sshpkt_send(ssh);
+	}
+	if (r != 0)
+		fatal_fr(r, "channel %d", c->self);
+}
+
+/* What the socket knows moves no faster than once a round trip. */
+static void
+probe_tcp(struct ssh *ssh, struct channel_windows *ws, uint64_t now)
+{
+	if (ws->no_tcp || now < ws->probe_us)
+		return;
+	if (path_probe(ssh_packet_get_connection_in(ssh), &ws->tcp) != 0)
+		ws->no_tcp = errno != EAGAIN;
+	ws->probe_us = now + ws->tcp.rtt_us;
+}
+
+static void
+probe(struct ssh *ssh, Channel *c, struct channel_windows *ws, uint64_t now)
+{
+	const struct path_info *source;
+
+	probe_inband(ssh, c, ws, now);
+	probe_tcp(ssh, ws, now);
+	ws->ssh.rtt_us = ws->inband.rtt_us;
+	ws->ssh.min_rtt_us = ws->inband.least_us;
+	source = path_choose(&ws->tcp, &ws->ssh);
+	if (source != ws->source) {
+		debug2_f("rtt of %s", source == &ws->tcp ? "tcp" : "ssh");
+		ws->source = source;
+		memset(&ws->path_rtt, 0, sizeof(ws->path_rtt));
+		ws->path_rtt.cautious = !ws->bounded;
+		ws->least_rtt_us = 0;
+	}
+	if ((ws->rtt_us = source->rtt_us) == 0)
+		return;
+	ws->rtt_us = path_rtt_us(&ws->path_rtt, source, ws->consumed, now);
+	if (ws->least_rtt_us == 0 || ws->rtt_us < ws->least_rtt_us)
+		ws->least_rtt_us = ws->rtt_us;
+	if (source->min_rtt_us != 0 && source->min_rtt_us < ws->least_rtt_us)
+		ws->least_rtt_us = source->min_rtt_us;
 }
 
 /* What a stalled consumer made the output buffer grow to is given back. */
@@ -163,23 +302,43 @@ release_output(Channel *c, struct channel_window *w)
 	w->swollen = 0;
 }
 
+static void
+say(const Channel *c, const struct channel_window *w,
+    const struct channel_windows *ws, uint64_t waiting, uint32_t credit)
+{
+	DTRACE_PROBE8(openssh, window, c->self, w->cw.target, c->local_window,
+	    waiting, w->cw.bdp, ws->rtt_us, credit, w->cw.limited);
+	debug2("channel %d: chanwin t_us=%llu target=%u window=%u "
+	    "backlog=%llu granted=%llu consumed=%llu bdp=%llu rtt_us=%llu "
+	    "adjust=%u limited=%s", c->self, (unsigned long long)w->last_us,
+	    w->cw.target, c->local_window, (unsigned long long)waiting,
+	    (unsigned long long)w->granted,
+	    (unsigned long long)w->cw.consumed,
+	    (unsigned long long)w->cw.bdp, (unsigned long long)ws->rtt_us,
+	    credit, chanwin_limited_name(w->cw.limited));
+}
+
 static u_int
 adaptive_credit(struct ssh *ssh, Channel *c, struct channel_window *w,
-    struct chanbudget *budget)
+    struct channel_windows *ws)
 {
-	uint64_t now, waiting = backlog(c), limit;
-	uint32_t credit;
+	uint64_t waiting = backlog(c), limit;
+	uint32_t credit, took = c->local_consumed - w->seen;
 
-	/* Credit follows consumption: without any, there is nothing to do. */
-	if (c->local_consumed == w->seen)
+	if (took == 0 && waiting == w->cw.backlog)
 		return 0;
-	now = w->last_us = now_us();
-	probe(ssh, w, now);
-	chanwin_update(&w->cw, c->local_consumed - w->seen, waiting,
-	    w->rtt_us, now, UINT32_MAX);
+	w->last_us = now_us();
+	if (w->first_us == 0 && took != 0) {
+		w->first = took;
+		w->first_us = w->last_us;
+	}
+	ws->consumed += took;
+	probe(ssh, c, ws, w->last_us);
+	chanwin_update(&w->cw, took, waiting, ws->rtt_us, w->last_us,
+	    SSHBUF_SIZE_MAX);
 	w->seen = c->local_consumed;
 	release_output(c, w);
-	limit = chanbudget_ask(budget, &w->share, w->cw.target,
+	limit = chanbudget_ask(ws->budget, &w->share, w->cw.target,
 	    MINIMUM(c->local_window + waiting, UINT32_MAX));
 	chanwin_limit(&w->cw, limit);
 	credit = chanwin_credit(&w->cw, c->local_window, c->local_maxpacket);
@@ -191,49 +350,96 @@ adaptive_credit(struct ssh *ssh, Channel *c, struct channel_window *w,
 	w->peak = MAXIMUM(w->peak, w->cw.target);
 	/* Stock code takes its tolerance for a peer's excess from this. */
 	c->local_window_max = MAXIMUM(w->cw.target, c->local_window + credit);
-	debug2("channel %d: chanwin t_us=%llu target=%u window=%u "
-	    "backlog=%llu granted=%llu consumed=%llu bdp=%llu rtt_us=%llu "
-	    "adjust=%u limited=%s", c->self, (unsigned long long)now,
-	    w->cw.target, c->local_window, (unsigned long long)waiting,
-	    (unsigned long long)w->granted,
-	    (unsigned long long)w->cw.consumed,
-	    (unsigned long long)w->cw.bdp, (unsigned long long)w->rtt_us,
-	    credit, chanwin_limited_name(w->cw.limited));
+	say(c, w, ws, waiting, credit);
 	return credit;
 }
 
 u_int
-channel_window_credit(struct ssh *ssh, Channel *c, struct chanbudget **budgetp)
+channel_window_credit(struct ssh *ssh, Channel *c,
+    struct channel_windows **wsp)
 {
-	if (c->local_consumed == 0)
-		return 0;
-	if (!is_bulk(c) && c->window == NULL)
-		return stock_credit(c);
-	if (c->window == NULL)
-		c->window = window_new(ssh, c, budgetp);
-	return adaptive_credit(ssh, c, c->window, *budgetp);
+	if (*wsp == NULL)
+		*wsp = channel_windows_new(CHANBUDGET_DEFAULT);
+	if (c->window == NULL) {
+		c->window = window_new(ssh, c, *wsp);
+		if (c->window->bulk)
+			probe_inband(ssh, c, *wsp, now_us());
+	}
+	if (c->window->bulk)
+		return adaptive_credit(ssh, c, c->window, *wsp);
+	return c->local_consumed > 0 ? stock_credit(c) : 0;
+}
+
+/* Tenths of MB/s from the first byte consumed to the last */
+static uint64_t
+mean_rate(const struct channel_window *w, uint64_t bytes)
+{
+	uint64_t took_us = w->last_us - w->first_us;
+
+	return took_us == 0 ? 0 : (bytes - w->first) * 10 / took_us;
 }
 
 void
-channel_window_free(struct ssh *ssh, Channel *c, struct chanbudget *budget)
+channel_window_status(const Channel *c, const struct channel_windows *ws,
+    struct sshbuf *buf)
+{
+	const struct channel_window *w = c->window;
+	uint64_t rate;
+	int r;
+
+	if (w == NULL || !w->bulk)
+		return;
+	rate = mean_rate(w, w->cw.consumed);
+	if ((r = sshbuf_putf(buf, "     window %u, rtt %llu.%llu ms, "
+	    "mean %llu.%llu MB/s, limited by %s\r\n", w->cw.target,
+	    (unsigned long long)ws->rtt_us / 1000,
+	    (unsigned long long)ws->rtt_us / 100 % 10,
+	    (unsigned long long)rate / 10, (unsigned long long)rate % 10,
+	    chanwin_limited_name(w->cw.limited))) != 0)
+		fatal_fr(r, "sshbuf_putf");
+}
+
+static void
+report(const struct ssh *ssh, const struct channel_window *w,
+    const struct channel_windows *ws, uint64_t bytes)
+{
+	uint64_t rate = mean_rate(w, bytes);
+
+	if (!w->bulk || bytes == 0)
+		return;
+	do_log2(ssh->kex->server ? SYSLOG_LEVEL_VERBOSE : SYSLOG_LEVEL_DEBUG1,
+	    "channel %d: peak window %u, least rtt %llu.%llu ms, "
+	    "received %llu bytes, %llu.%llu MB/s", w->id, w->peak,
+	    (unsigned long long)ws->least_rtt_us / 1000,
+	    (unsigned long long)ws->least_rtt_us / 100 % 10,
+	    (unsigned long long)bytes,
+	    (unsigned long long)rate / 10, (unsigned long long)rate % 10);
+}
+
+void
+channel_window_free(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 {
 	struct channel_window *w = c->window;
-	uint64_t bytes, took_us, rate = 0;
 
 	if (w == NULL)
 		return;
 	/* Once the peer has closed, nobody asks for credit any more. */
-	bytes = w->cw.consumed + (c->local_consumed - w->seen);
-	/* Tenths of MB/s; what came before the clock started doesn't count */
-	if ((took_us = w->last_us - w->first_us) > 0)
-		rate = (bytes - w->first) * 10 / took_us;
-	debug("channel %d: peak window %u, least rtt %llu.%llu ms, "
-	    "received %llu bytes, %llu.%llu MB/s", c->self, w->peak,
-	    (unsigned long long)w->least_rtt_us / 1000,
-	    (unsigned long long)w->least_rtt_us / 100 % 10,
-	    (unsigned long long)bytes,
-	    (unsigned long long)rate / 10, (unsigned long long)rate % 10);
-	chanbudget_leave(budget, &w->share);
+	report(ssh, w, ws, w->cw.consumed + (c->local_consumed - w->seen));
+	chanbudget_leave(ws->budget, &w->share);
 	freezero(w, sizeof(*w));
 	c->window = NULL;
+}
+
+void
+channel_windows_report(struct ssh *ssh, struct channel_windows *ws)
+{
+	struct chanbudget_share *s;
+	const struct channel_window *w;
+
+	if (ws == NULL)
+		return;
+	TAILQ_FOREACH(s, &ws->budget->shares, entry) {
+		w = (const struct channel_window *)s;	/* its first member */
+		report(ssh, w, ws, w->cw.consumed);
+	}
 }

@@ -18,13 +18,12 @@
 #define CHANNEL_WINDOW_H
 
 /*
- * Ties a Channel to its window controller, the path probe and the budget of
- * the connection. Included by channels.c only.
+ * Ties the Channels of a connection to their window controllers, the path and
+ * the connection's budget. Included by channels.c only.
  */
 
-#include "chanbudget.h"
-
-struct channel_window;
+struct channel_window;		/* of a channel */
+struct channel_windows;		/* of a connection */
 
 /*
  * Bytes read ahead of the network for one channel. A few turns of the main
@@ -33,12 +32,30 @@ struct channel_window;
 #define CHANNEL_READ_AHEAD	(256 * 1024)
 
 /*
- * Credit (bytes) to send to the peer of an open channel now, 0 for none.
- * The budget is made on first use.
+ * The windows of a connection, all together at most so many bytes; 0: they
+ * stay as large as they start. Never NULL.
  */
-u_int	 channel_window_credit(struct ssh *, Channel *, struct chanbudget **);
+struct channel_windows *channel_windows_new(uint32_t);
 
-/* Says at verbosity 1 how the channel fared, and frees what hangs off it. */
-void	 channel_window_free(struct ssh *, Channel *, struct chanbudget *);
+/* Frees them. The channels must have gone; NULL is fine. */
+void	 channel_windows_free(struct ssh *, struct channel_windows *);
+
+/*
+ * Credit (bytes) to send to the peer of an open channel now, 0 for none. The
+ * connection's windows are made on first use.
+ */
+u_int	 channel_window_credit(struct ssh *, Channel *,
+	    struct channel_windows **);
+
+/* Appends a line on how a channel fares, unless its window is fixed. */
+void	 channel_window_status(const Channel *, const struct channel_windows *,
+	    struct sshbuf *);
+
+/* Says how the channel fared, and frees what hangs off it. */
+void	 channel_window_free(struct ssh *, Channel *,
+	    struct channel_windows *);
+
+/* The same for all channels that are left, when the process is to end. */
+void	 channel_windows_report(struct ssh *, struct channel_windows *);
 
 #endif /* CHANNEL_WINDOW_H */

@@ -62,6 +62,19 @@ path_probe(int fd, struct path_info *path)
 #endif
 }
 
+const struct path_info *
+path_choose(const struct path_info *tcp, const struct path_info *inband)
+{
+	uint64_t tcp_us = tcp->min_rtt_us != 0 ? tcp->min_rtt_us : tcp->rtt_us;
+
+	if (inband->rtt_us == 0)
+		return tcp;
+	if (tcp->rtt_us == 0 || inband->min_rtt_us >
+	    tcp_us + tcp_us / 4 + PATH_INBAND_SLACK_US)
+		return inband;
+	return tcp;
+}
+
 /*
  * The best rate fades by this part each round trip: a path that lost half of
  * its rate for good is as fast as it ever was after some 30 of them.

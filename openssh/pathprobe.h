@@ -30,6 +30,20 @@ struct path_info {
  */
 int	 path_probe(int fd, struct path_info *);
 
+/*
+ * Slack (us) for what an answer in SSH takes longer than one in TCP, on a path
+ * that has no forwarder: the peer's main loop has other things to do.
+ */
+#define PATH_INBAND_SLACK_US	5000
+
+/*
+ * Which of two sources describes the whole path: the socket's own figures (all
+ * 0 if there are none), unless SSH's least RTT shows a forwarder behind them.
+ * One hop more makes no difference below a quarter of the RTT. Pure.
+ */
+const struct path_info *path_choose(const struct path_info *,
+	    const struct path_info *);
+
 /* Which round trip time to take a BDP over. All zero to start with. */
 struct path_rtt {
 	/* configuration */

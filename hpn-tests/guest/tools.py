@@ -169,6 +169,14 @@ def sockets(spec, ends, i=0):
 # The tools
 
 def raw(spec):
+    """Plain TCP; by way of a jump host, two such connections and a relay."""
+    if spec.get("via") == "jump":
+        relay = on("jump", ["socat", "-b", "262144", f"TCP-LISTEN:{PORT}",
+                            f"TCP:{net.address(spec, 'server')}:{PORT}"])
+        wait_until("the relay", lambda: listens("jump", PORT))
+        return [relay] + sockets(spec, [
+            ("server", f"TCP-LISTEN:{PORT}"),
+            ("client", f"TCP:{net.address(spec, 'jump')}:{PORT}")])
     sender, receiver = (("server", "client") if spec["direction"] == "get"
                         else ("client", "server"))
     return sockets(spec, [

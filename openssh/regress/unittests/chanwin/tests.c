@@ -22,6 +22,8 @@ void test_chanwin(void);
 void test_chanwin_link(void);
 void test_chanbudget(void);
 void test_pathrtt(void);
+void test_pathinband(void);
+void test_windowmax(void);
 
 void
 tests(void)
@@ -30,4 +32,6 @@ tests(void)
 	test_chanwin_link();
 	test_chanbudget();
 	test_pathrtt();
+	test_pathinband();
+	test_windowmax();
 }

@@ -1,0 +1,97 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <string.h>
+
+#include "misc.h"
+#include "sshbuf.h"
+#include "pathinband.h"
+
+static const u_char tag[5] = { 'p', 'a', 't', 'h', ' ' };
+
+int
+pathinband_due(const struct pathinband *ib, uint64_t now_us)
+{
+	if (ib->pending)
+		return !ib->refused &&
+		    now_us - ib->sent_us >= PATHINBAND_LOST_US;
+	return now_us >= ib->due_us;
+}
+
+uint64_t
+pathinband_sent(struct pathinband *ib, uint64_t now_us)
+{
+	ib->pending = 1;
+	ib->spoiled = 0;
+	ib->sent_us = now_us;
+	return ++ib->cookie;
+}
+
+void
+pathinband_void(struct pathinband *ib)
+{
+	if (ib->refused)
+		ib->spoiled = 1;
+	else
+		ib->pending = 0;
+}
+
+void
+pathinband_abandon(struct pathinband *ib)
+{
+	ib->pending = 0;
+}
+
+void
+pathinband_answer(struct pathinband *ib, uint64_t now_us)
+{
+	uint64_t sample_us;
+
+	if (!ib->pending)
+		return;
+	ib->pending = 0;
+	if (ib->spoiled)
+		return;
+	/* A clock that stood or stepped back says nothing; 0 means unknown */
+	sample_us = now_us > ib->sent_us ? now_us - ib->sent_us : 1;
+	if (ib->rtt_us == 0)
+		ib->rtt_us = ib->least_us = sample_us;
+	ib->rtt_us = MAXIMUM((ib->rtt_us * 3 + sample_us) / 4, 1);
+	ib->least_us = MINIMUM(ib->least_us, sample_us);
+	ib->due_us = now_us + ib->rtt_us;
+}
+
+void
+pathinband_compose(uint64_t cookie, u_char ping[PATHINBAND_PING_LEN])
+{
+	memcpy(ping, tag, sizeof(tag));
+	POKE_U64(ping + sizeof(tag), cookie);
+}
+
+void
+pathinband_pong(struct pathinband *ib, const u_char *d, size_t len,
+    uint64_t now_us)
+{
+	if (!ib->refused && len == PATHINBAND_PING_LEN &&
+	    memcmp(d, tag, sizeof(tag)) == 0 &&
+	    PEEK_U64(d + sizeof(tag)) == ib->cookie)
+		pathinband_answer(ib, now_us);
+}

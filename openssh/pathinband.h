@@ -1,0 +1,80 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef PATHINBAND_H
+#define PATHINBAND_H
+
+/*
+ * The round trip time that SSH itself sees: the time from a probe to its
+ * answer. For connections with no TCP socket under them, or with a forwarder
+ * between, of which TCP_INFO knows the first hop at most. Pure.
+ *
+ * A probe is SSH2_MSG_PING (PROTOCOL, "ping@openssh.com") towards peers that
+ * have it, else a channel request that the peer has to refuse (RFC 4254, 5.4).
+ */
+
+/*
+ * An answer that has not come after this long (us) won't: peers drop pings
+ * that meet them rekeying. Refused requests can't get lost.
+ */
+#define PATHINBAND_LOST_US	(10 * 1000000)
+
+struct pathinband {
+	/* configuration */
+	int refused;		/* probes are requests, which can't get lost */
+
+	/* state */
+	int pending;		/* a probe is under way, */
+	uint64_t cookie;	/* this one, */
+	uint64_t sent_us;	/* since then */
+	int spoiled;		/* what its answer will say means nothing */
+	uint64_t due_us;	/* when the next may be sent */
+	uint64_t rtt_us;	/* smoothed, a new one weighs 1/4; 0 = unknown */
+	uint64_t least_us;	/* least seen */
+};
+
+/* Whether to send a probe now: not while one is under way. */
+int	 pathinband_due(const struct pathinband *, uint64_t);
+
+/* A probe is sent; returns the cookie that the answer has to carry. */
+uint64_t pathinband_sent(struct pathinband *, uint64_t);
+
+/*
+ * Rekeying: a ping under way may not be answered, and other answers come late.
+ */
+void	 pathinband_void(struct pathinband *);
+
+/* The channel on which a request was sent is gone: no answer will come. */
+void	 pathinband_abandon(struct pathinband *);
+
+/*
+ * An answer to the probe under way came at now_us. Answers to nothing are
+ * ignored.
+ */
+void	 pathinband_answer(struct pathinband *, uint64_t);
+
+/* The cookie as a ping carries it, which is not what keystroke chaff says. */
+#define PATHINBAND_PING_LEN	13
+void	 pathinband_compose(uint64_t, u_char[PATHINBAND_PING_LEN]);
+
+/*
+ * A pong of len bytes came at now_us. Others' and late ones are ignored: the
+ * cookie is not that of the probe under way.
+ */
+void	 pathinband_pong(struct pathinband *, const u_char *, size_t,
+	    uint64_t);
+
+#endif /* PATHINBAND_H */

@@ -1,0 +1,143 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef HAVE_UTIL_H
+# include <util.h>
+#endif
+
+#include "chanbudget.h"
+#include "misc.h"
+#include "window-max.h"
+
+const char *
+window_max_parse(const char *arg, int *maxp)
+{
+	long long val;
+
+	if (arg == NULL || *arg == '\0')
+		return "missing argument";
+	if (strcmp(arg, "none") == 0) {
+		*maxp = 0;
+		return NULL;
+	}
+	/* scan_scaled() takes a bare suffix for a zero */
+	if (strpbrk(arg, "0123456789") == NULL ||
+	    scan_scaled((char *)arg, &val) == -1)
+		return "bad number";
+	if (val < WINDOW_MAX_LEAST)
+		return "too small";
+	if (val > WINDOW_MAX_MOST)
+		return "too large";
+	*maxp = val;
+	return NULL;
+}
+
+/* The number in a file, UINT64_MAX if there is none ("max", or no file). */
+static uint64_t
+read_limit(const char *path)
+{
+	char line[32];
+	char *end;
+	unsigned long long n = UINT64_MAX;
+	FILE *f;
+
+	if ((f = fopen(path, "r")) == NULL)
+		return UINT64_MAX;
+	if (fgets(line, sizeof(line), f) != NULL) {
+		n = strtoull(line, &end, 10);
+		if (end == line || n == 0)
+			n = UINT64_MAX;
+	}
+	fclose(f);
+	return n;
+}
+
+/* The least limit of a cgroup and all over it. Shortens the cgroup's name. */
+static uint64_t
+cgroup_limit(const char *root, const char *mount, char *cgroup,
+    const char *file)
+{
+	char path[PATH_MAX];
+	uint64_t limit = UINT64_MAX, n;
+	char *slash;
+
+	for (;;) {
+		if ((size_t)snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s%s/%s",
+		    root, mount, cgroup, file) < sizeof(path)) {
+			n = read_limit(path);
+			limit = MINIMUM(limit, n);
+		}
+		if ((slash = strrchr(cgroup, '/')) == NULL)
+			return limit;
+		*slash = '\0';
+	}
+}
+
+uint64_t
+window_max_memory(const char *root, uint64_t phys)
+{
+	char path[PATH_MAX], line[PATH_MAX];
+	char *controllers, *cgroup;
+	uint64_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
+	if ((f = fopen(path, "r")) == NULL)
+		return phys;
+	/* hierarchy:controllers:cgroup, and no controllers in version 2 */
+	while (fgets(line, sizeof(line), f) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		if ((controllers = strchr(line, ':')) == NULL ||
+		    (cgroup = strchr(++controllers, ':')) == NULL)
+			continue;
+		*cgroup++ = '\0';
+		if (*controllers == '\0')
+			n = cgroup_limit(root, "", cgroup, "memory.max");
+		else if (strcmp(controllers, "memory") == 0)
+			n = cgroup_limit(root, "/memory", cgroup,
+			    "memory.limit_in_bytes");
+		else
+			continue;
+		phys = MINIMUM(phys, n);
+	}
+	fclose(f);
+	return phys;
+}
+
+int
+window_max_default(void)
+{
+	uint64_t memory = UINT64_MAX;
+#if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	if (pages > 0 && size > 0)
+		memory = (uint64_t)pages * size;
+#endif
+	memory = window_max_memory("", memory) / WINDOW_MAX_CONNECTIONS;
+	memory = MINIMUM(memory, CHANBUDGET_DEFAULT);
+	return MAXIMUM(memory, WINDOW_MAX_LEAST);
+}
