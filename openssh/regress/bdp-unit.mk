@@ -14,7 +14,7 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 	-Wl,--wrap=__memmove_chk
 
 BDP_CHANWIN=tests.c test_chanwin.c test_link.c test_chanbudget.c \
-	test_pathrtt.c test_pathinband.c test_windowmax.c
+	test_pathrtt.c test_pathinband.c test_windowmax.c test_walk.c walk.c
 BDP_CHANBUF=tests.c test_chanbuf.c
 
 bdp-test_chanwin: $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a

@@ -24,6 +24,7 @@ void test_chanbudget(void);
 void test_pathrtt(void);
 void test_pathinband(void);
 void test_windowmax(void);
+void test_walk(void);
 
 void
 tests(void)
@@ -34,4 +35,5 @@ tests(void)
 	test_pathrtt();
 	test_pathinband();
 	test_windowmax();
+	test_walk();
 }

@@ -1,0 +1,56 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/* Windows of a whole connection: what must hold after each of any steps. */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "walk.h"
+
+#define WALKS	200
+#define BYTES	40000		/* 10,000 steps */
+
+void test_walk(void);
+
+void
+test_walk(void)
+{
+	static u_char data[BYTES];
+	uint64_t seed, state;
+	const char *wrong;
+	size_t i;
+
+	TEST_START("channel windows, whatever happens in whatever order");
+	for (seed = 1; seed <= WALKS; seed++) {
+		for (state = seed, i = 0; i < BYTES; i++) {
+			state = state * 6364136223846793005ULL +
+			    1442695040888963407ULL;
+			data[i] = state >> 56;
+		}
+		wrong = walk(data, sizeof(data));
+		test_subtest_info("seed %llu: %s", (unsigned long long)seed,
+		    wrong == NULL ? "" : wrong);
+		ASSERT_PTR_EQ((void *)wrong, NULL);
+	}
+	TEST_DONE();
+}
