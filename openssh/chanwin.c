@@ -162,9 +162,16 @@ measure(struct chanwin *cw, uint64_t interval_us)
 	if (!cw->bounded_peer && before < now)
 		now = (now + before) / 2;
 
-	/* Forget the best of rounds gone by. */
+	/*
+	 * Forget the best of rounds gone by; but not while little comes and
+	 * the consumer has enough to do. The sender then has no credit, and
+	 * says nothing about the path.
+	 */
 	shift = (cw->now_us - cw->round_us) / interval_us;
-	if (shift > 0) {
+	if (shift > 0 && cw->received - r1 < CHANWIN_LAG &&
+	    standing_backlog(cw, interval_us) >= CHANWIN_LAG) {
+		cw->round_us = cw->now_us;
+	} else if (shift > 0) {
 		cw->round_us = cw->now_us;
 		for (i = CHANWIN_ROUNDS; i-- > 0;)
 			cw->best[i] = i >= shift ? cw->best[i - shift] : 0;

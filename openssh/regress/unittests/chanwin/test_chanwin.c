@@ -188,6 +188,33 @@ burst_after_loss(void)
 }
 
 static void
+stop_is_no_news(void)
+{
+	struct chanwin cw;
+	uint64_t now = 1000000, bdp = 25000000, i;
+
+	TEST_START("chanwin BDP is remembered while the reader stops");
+	chanwin_init(&cw, BASE, 1, now);
+	deliver(&cw, &now, 125000, 2000, 0, 200000);
+	/* the reader stops, what is under way comes, and then nothing */
+	for (i = 1; i <= 2000; i++)
+		chanwin_update(&cw, 0, i * bdp / 2000, 200000, now += 100,
+		    NO_LIMIT);
+	now += 5000000;
+	/* it goes on, slower than the path, and has a while to do */
+	for (i = 0; i < 1000; i++) {
+		chanwin_update(&cw, 10000, cw.backlog - 10000, 200000,
+		    now += 1000, NO_LIMIT);
+		ASSERT_U64_GE(cw.bdp, bdp - bdp / 100);
+		ASSERT_U64_LE(cw.target, bdp + bdp / 100 + BASE);
+	}
+	/* and if the sender stops, with nothing waiting, it is forgotten */
+	deliver(&cw, &now, 0, 2000, 0, 200000);
+	ASSERT_U32_EQ(cw.target, BASE);
+	TEST_DONE();
+}
+
+static void
 quantum(void)
 {
 	struct chanwin cw;
@@ -309,6 +336,7 @@ test_chanwin(void)
 	reader_lags();
 	burst_out_of_backlog();
 	burst_after_loss();
+	stop_is_no_news();
 	quantum();
 	clocks_and_counters();
 	invariants();
