@@ -9,6 +9,7 @@ A transfer is a dict. What moves:
     channels    so many at once, through a ControlMaster or a forwarding
     via         jump (a third host), proxycommand, L, R, D or streamlocal
     cipher, ssh_options, sshd_options
+    pause       [bytes, seconds]: the source has nothing for so long then
 The path (guest/net.py has the details):
     rate_mbit, rtt_us, cc, tcp_buffers   raised (the default) or default
     queue_bdp   the queue, in BDPs (1), or queue_packets

@@ -44,6 +44,30 @@ def first_gb(m, pairs, most):
               ratio(pairs, lambda t: t.series.seconds(GB)), most, "{:.2f} x")
 
 
+def after_pause(m, pairs, least):
+    """From the first byte after the pause to the last one."""
+    def seconds(t):
+        at = t.spec["pause"][0]
+        return t.series.at(t.series.total) - t.series.at(at + 1)
+    m.at_least("time after the pause, raw TCP's of ours",
+               1 / ratio(pairs, seconds), least, "{:.1%}")
+
+
+def adjusts(m, pairs, most):
+    """Window adjusts of one channel in any round trip."""
+    t, _ = pairs[0]
+    rtt_us, counts = t.spec["rtt_us"], [0]
+    channels = {}
+    for w in t.window_trace():
+        recent = channels.setdefault(w["channel"], [])
+        recent.append(w["t_us"])
+        while recent[0] <= w["t_us"] - rtt_us:
+            recent.pop(0)
+        counts.append(len(recent))
+    m.at_least("adjusts a round trip", max(counts), 8, "{}")
+    m.at_most("adjusts a round trip", max(counts), most, "{}")
+
+
 def unspent(m, pairs, most):
     """Credit that the sender holds and has not spent."""
     held = [n for _, n in pairs[0][0].unspent()]

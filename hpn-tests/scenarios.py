@@ -64,7 +64,7 @@ def transfer(path, direction="get", count=None, **more):
 # What the path alone decides: the fields that raw TCP has too
 PATH = ("direction", "bytes", "rate_mbit", "rtt_us", "cc", "tcp_buffers",
         "queue_bdp", "queue_packets", "loss", "reorder", "jitter_percent",
-        "changes", "seed", "slot_us")
+        "changes", "seed", "slot_us", "pause")
 
 
 def raw_of(spec):
@@ -146,7 +146,7 @@ for path, count, level in (("1g-200ms", GB, "check"),
         row(f"fork-{path}-{direction}",
             level if direction == "get" else "netem",
             transfer(path, direction, count, queue_packets=1000000),
-            {"steady": 0.95, "first_gb": 1.10})
+            {"steady": 0.95, "first_gb": 1.10, "adjusts": 64})
 
 # 2. Peers: pristine 10.0p1 and Debian 12's own 9.2
 
@@ -202,6 +202,15 @@ for direction in ("get", "put"):
         transfer("1g-200ms", direction, 256 * MIB, tcp_buffers="default"),
         {"goodput": 0.95})
 
+# 5. A sender that has nothing to send for a while, and then a lot again
+
+for end, direction in (("ours", "get"), ("ours", "put"), ("stock", "get")):
+    row(f"pause-{end}-{direction}", "netem",
+        transfer("1g-200ms", direction, GB, pause=[GB // 2, 5],
+                 queue_packets=1000000,
+                 **({"server": "pristine"} if end == "stock" else {})),
+        {"after_pause": 0.90})
+
 # 7. Many channels
 
 for direction in ("get", "put"):
@@ -226,7 +235,7 @@ for via in ("jump", "proxycommand", "L", "R", "D", "streamlocal"):
         row(f"via-{via}-{direction}", "check" if via == "jump" and
             direction == "get" else "netem",
             transfer("1g-200ms", direction, 256 * MIB, via=via),
-            {"goodput": 0.90})
+            {"goodput": 0.90, "adjusts": 64})
 
 # 9. New keys on the way: a stop of 3 RTT each
 

@@ -127,6 +127,10 @@ def logged(spec, *options):
 def source_command(spec):
     if spec.get("bare"):
         return f"head -c {spec['bytes']} /dev/zero"
+    if "pause" in spec:
+        at, pause_s = spec["pause"]
+        return shlex.join(["sh", "-c", f"head -c {at} {SOURCE}; sleep "
+                           f"{pause_s}; tail -c +{at + 1} {SOURCE}"])
     return f"cat {SOURCE}"
 
 
