@@ -202,14 +202,16 @@ for direction in ("get", "put"):
         transfer("1g-200ms", direction, 256 * MIB, tcp_buffers="default"),
         {"goodput": 0.95})
 
-# 5. A sender that has nothing to send for a while, and then a lot again
+# 5. A sender that has nothing to send for a while, and then a lot again. (A
+# window towards stock senders gains 4 MiB a round trip, again, not 3 BDP.)
 
-for end, direction in (("ours", "get"), ("ours", "put"), ("stock", "get")):
+for end, direction, least in (("ours", "get", 0.90), ("ours", "put", 0.90),
+                              ("stock", "get", 0.80)):
     row(f"pause-{end}-{direction}", "netem",
         transfer("1g-200ms", direction, GB, pause=[GB // 2, 5],
                  queue_packets=1000000,
                  **({"server": "pristine"} if end == "stock" else {})),
-        {"after_pause": 0.90})
+        {"after_pause": least})
 
 # 7. Many channels
 
