@@ -178,8 +178,10 @@ windows_start(struct ssh *ssh, struct channel_windows *ws)
 	 * algorithm would hold them back for a round trip. sshd only turns
 	 * it off for sessions.
 	 */
-	if (ssh_packet_connection_is_on_socket(ssh))
+	if (ssh_packet_connection_is_on_socket(ssh)) {
 		set_nodelay(ssh_packet_get_connection_in(ssh));
+		path_bound_unsent(ssh_packet_get_connection_out(ssh));
+	}
 }
 
 static struct channel_window *

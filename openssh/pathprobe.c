@@ -29,6 +29,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "log.h"
 #include "misc.h"
 #include "pathprobe.h"
 #include "ssherr.h"
@@ -59,6 +60,18 @@ path_probe(int fd, struct path_info *path)
 	memset(path, 0, sizeof(*path));
 	errno = EOPNOTSUPP;
 	return SSH_ERR_SYSTEM_ERROR;
+#endif
+}
+
+void
+path_bound_unsent(int fd)
+{
+#ifdef TCP_NOTSENT_LOWAT
+	int unsent = PATH_UNSENT;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+	    sizeof(unsent)) == -1)
+		debug_f("TCP_NOTSENT_LOWAT: %s", strerror(errno));
 #endif
 }
 

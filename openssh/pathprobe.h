@@ -31,6 +31,17 @@ struct path_info {
 int	 path_probe(int fd, struct path_info *);
 
 /*
+ * Data (bytes) that waits in the kernel unsent while more is to come: what it
+ * holds beyond the congestion window, nothing can overtake. A write of ours
+ * may join it: 20 ms at 100 Mbit/s together. Less would leave fast links
+ * without work between two turns of the main loop.
+ */
+#define PATH_UNSENT	(128 * 1024)
+
+/* Keep the kernel from taking much more than that (tcp(7)), if it can. */
+void	 path_bound_unsent(int);
+
+/*
  * Slack (us) for what an answer in SSH takes longer than one in TCP, on a path
  * that has no forwarder: the peer's main loop has other things to do.
  */

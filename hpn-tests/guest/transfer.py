@@ -70,8 +70,8 @@ def kill(spec):
 
 
 def shell_beside(spec, end):
-    """A terminal on the master's connection: the time (ms) from each key to
-    its echo, one key every spec["shell"]["every_s"]."""
+    """A terminal on the master's connection: of each key when it was pressed,
+    and the time (ms) to its echo. One every spec["shell"]["every_s"]."""
     pid, terminal = pty.fork()
     if pid == 0:
         argv = ["ip", "netns", "exec", "client"] + \
@@ -83,7 +83,7 @@ def shell_beside(spec, end):
         start_s = time.monotonic()
         os.write(terminal, b"x")
         os.read(terminal, 1)
-        echoes.append((time.monotonic() - start_s) * 1000)
+        echoes.append((start_s, (time.monotonic() - start_s) * 1000))
     os.kill(pid, signal.SIGTERM)
     return echoes
 
