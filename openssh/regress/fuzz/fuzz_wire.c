@@ -95,8 +95,7 @@ connection(int fd, u_int how)
 	Channel *c;
 	u_int i;
 
-	if ((ssh = ssh_packet_set_connection(NULL, fd, fd)) == NULL ||
-	    (ssh->kex = kex_new()) == NULL)
+	if ((ssh = ssh_packet_set_connection(NULL, fd, fd)) == NULL)
 		abort();
 	ssh->kex->server = how & 1;
 	ssh->kex->flags = how & 2 ? KEX_HAS_PING : 0;
@@ -204,6 +203,8 @@ LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 		channel_free_all(ssh);
 		if (ssh->state != NULL)		/* a disconnect closed it */
 			ssh_packet_close(ssh);
+		free(ssh->chanctxt);
+		free(ssh);
 	}
 	close(net[0]);
 	close(net[1]);

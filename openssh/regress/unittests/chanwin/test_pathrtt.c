@@ -186,9 +186,48 @@ kernels(void)
 	TEST_DONE();
 }
 
+static void
+sources(void)
+{
+	static const struct {
+		uint64_t tcp, tcp_min, ssh, ssh_min;	/* ms */
+		int ssh_is_it;
+	} *t, tests[] = {
+		{ 0, 0, 0, 0, 0 },		/* nothing known */
+		{ 100, 100, 0, 0, 0 },		/* not answered yet */
+		{ 0, 0, 200, 200, 1 },		/* a pipe */
+		{ 100, 100, 101, 101, 0 },	/* direct */
+		{ 100, 100, 130, 129, 0 },	/* a busy peer */
+		{ 100, 100, 131, 131, 1 },	/* a forwarder */
+		{ 100, 100, 200, 200, 1 },
+		{ 1, 1, 6, 6, 0 },		/* LAN, the same slack */
+		{ 1, 1, 50, 50, 1 },		/* a forwarder near by */
+		{ 180, 100, 400, 101, 0 },	/* queues on a direct path */
+		{ 180, 100, 190, 190, 1 },	/* and on one with a forwarder */
+		{ 100, 0, 120, 120, 0 },	/* no least one from the kernel */
+		{ 100, 0, 131, 131, 1 },
+	};
+	struct path_info tcp, ssh;
+	size_t i;
+
+	TEST_START("path sources, SSH's own where a forwarder shows");
+	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		t = &tests[i];
+		test_subtest_info("%zu", i);
+		tcp.rtt_us = t->tcp * MS;
+		tcp.min_rtt_us = t->tcp_min * MS;
+		ssh.rtt_us = t->ssh * MS;
+		ssh.min_rtt_us = t->ssh_min * MS;
+		ASSERT_PTR_EQ((void *)path_choose(&tcp, &ssh),
+		    (void *)(t->ssh_is_it ? &ssh : &tcp));
+	}
+	TEST_DONE();
+}
+
 void
 test_pathrtt(void)
 {
+	sources();
 	own_queue();
 	longer_path();
 	cautious();
