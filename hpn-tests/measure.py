@@ -181,8 +181,8 @@ class Transfer:
             n = {k: int(v) for k, v in re.findall(
                 r"\b(cwnd|unacked|notsent|mss):(\d+)", text)}
             if "cwnd" in n and start_s < t_s < end_s:
-                sent = n.get("unacked", 0) + n.get("notsent", 0) // n["mss"]
-                looks.append(sent < 0.9 * n["cwnd"])
+                looks.append(n.get("unacked", 0) < 0.9 * n["cwnd"] and
+                             n.get("notsent", 0) < n["mss"])
         return looks
 
     def cpu_s(self):
