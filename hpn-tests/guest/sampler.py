@@ -9,7 +9,7 @@ import time
 from tools import copy_path, out, read, series_path
 
 MEMORY_S = 0.2
-SOCKETS_S = 0.5
+SOCKETS_S = 0.25
 QUICK_S = 0.020         # to look at a sender's socket or a growing file
 PROGRAMS = ("ssh", "sshd-session", "sshd")
 
