@@ -1,0 +1,196 @@
+"""ssh and sshd of a tree under build/, talking over the loopback of a network
+of their own (see in-tree). What runs there is known by that network: nothing
+else is ever looked at or ended."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(HERE)
+IN_TREE = os.path.join(HERE, "in-tree")
+OURS = os.path.join(TOP, "build", "openssh")
+PRISTINE = os.path.join(TOP, "build", "pristine")
+PORT = 2222
+CLONE_NEWNET = 0x40000000
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def read(path):
+    try:
+        with open(path, errors="replace") as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+def wait_until(what, condition, timeout_s=60):
+    """What the condition returned, once it is true."""
+    end_s = time.monotonic() + timeout_s
+    while not (value := condition()):
+        if time.monotonic() > end_s:
+            pytest.fail(f"waited {timeout_s} s for {what}")
+        time.sleep(0.01)
+    return value
+
+
+def status_kib(pid, field):
+    """VmHWM and the like; 0 when the process is gone."""
+    for line in read(f"/proc/{pid}/status").splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    return 0
+
+
+def pss_kib(pid):
+    for line in read(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1])
+    return 0
+
+
+class Place:
+    """A network and mounts of their own, with keys to log in with."""
+
+    def __init__(self, folder):
+        self.folder = str(folder)
+        self.started = []
+        # Ends with its input: whatever becomes of us
+        self.holder = subprocess.Popen(
+            [IN_TREE, "/", "sh", "-c",
+             "echo up && exec cat"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE)
+        if self.holder.stdout.readline() != b"up\n":
+            self.holder.wait()
+            pytest.skip("no network or mount namespace for us here")
+        self.net = os.stat(f"/proc/{self.holder.pid}/ns/net")
+        for key in ("host", "user"):
+            subprocess.run(
+                [f"{PRISTINE}/ssh-keygen", "-q", "-t", "ed25519", "-N", "",
+                 "-f", self.path(key)], check=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def start(self, argv, **kwargs):
+        process = subprocess.Popen(
+            ["nsenter", "-t", str(self.holder.pid), "-m", "-n", *argv],
+            **kwargs)
+        self.started.append(process)
+        return process
+
+    def run(self, argv, timeout_s=60, **kwargs):
+        process = self.start(argv, text=True, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             **kwargs)
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            pytest.fail(f"not done after {timeout_s} s: {argv}")
+        return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+    def inside(self, function):
+        """Its value; called in a thread that has gone into the network, where
+        sockets that it makes stay."""
+        result = []
+
+        def body():
+            fd = os.open(f"/proc/{self.holder.pid}/ns/net", os.O_RDONLY)
+            if LIBC.setns(fd, CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), "setns")
+            os.close(fd)
+            result.append(function())
+
+        thread = threading.Thread(target=body)
+        thread.start()
+        thread.join()
+        return result[0]
+
+    def processes(self, *names):
+        """Pids of what runs in here, of these names if any are given."""
+        pids = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                net = os.stat(f"/proc/{pid}/ns/net")
+            except OSError:
+                continue
+            if os.path.samestat(net, self.net) and \
+                    int(pid) != self.holder.pid and \
+                    (not names or
+                     read(f"/proc/{pid}/comm").strip() in names):
+                pids.append(int(pid))
+        return pids
+
+    def end(self):
+        """Ends what is still here, by pid, children of what dies too."""
+        while pids := self.processes():
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            for process in self.started:
+                process.poll()
+            time.sleep(0.01)
+        self.holder.stdin.close()
+        self.holder.wait()
+
+    # OpenSSH's two ends
+
+    def sshd(self, tree=OURS, *options, port=PORT):
+        """sshd of a tree. Returns once it listens."""
+        config, log = self.path(f"sshd_config.{port}"), \
+            self.path(f"sshd.{port}.log")
+        lines = [f"Port {port}", "ListenAddress 127.0.0.1",
+                 f"HostKey {self.path('host')}",
+                 f"AuthorizedKeysFile {self.path('user')}.pub",
+                 f"SshdSessionPath {tree}/sshd-session",
+                 f"SshdAuthPath {tree}/sshd-auth",
+                 "StrictModes no", "PermitRootLogin yes", "UsePAM no",
+                 "PidFile none", "MaxStartups 1000",
+                 "PerSourcePenalties no", *options]
+        if not any(o.startswith("LogLevel") for o in options):
+            lines.append("LogLevel VERBOSE")
+        with open(config, "w") as f:
+            f.write("\n".join(lines) + "\n")
+        sshd = self.start([f"{tree}/sshd", "-D", "-f", config, "-E", log],
+                          stdin=subprocess.DEVNULL)
+        sshd.log = log
+        wait_until("sshd", lambda: sshd.poll() is not None or
+                   "Server listening on" in read(log))
+        assert sshd.poll() is None, read(log)
+        return sshd
+
+    def ssh(self, *arguments, tree=OURS, port=PORT):
+        """The argv of ssh to the sshd."""
+        return [f"{tree}/ssh", "-F", "none", "-p", str(port), "-i",
+                self.path("user"), "-o", "IdentitiesOnly=yes", "-o",
+                "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
+                "LogLevel=ERROR", "-o",
+                f"UserKnownHostsFile={self.path('known_hosts')}",
+                *arguments]
+
+    def still_serves(self, port=PORT):
+        done = self.run(self.ssh("root@127.0.0.1", "echo alive", port=port))
+        return done.stdout == "alive\n"
+
+
+def needs_root():
+    if os.geteuid() != 0:
+        pytest.skip("not root: no namespaces, and sshd logs in only itself")
+
+
+@pytest.fixture
+def place(tmp_path):
+    needs_root()
+    here = Place(tmp_path)
+    try:
+        yield here
+    finally:
+        here.end()

@@ -1,0 +1,209 @@
+"""ChannelWindowMax: what ssh and sshd make of it, and its man pages."""
+
+import collections
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from loopback import IN_TREE, OURS, PRISTINE, needs_root
+
+MIB = 1024 * 1024
+KINDS = ["ssh", "sshd"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a host key in it."""
+    here = tmp_path_factory.mktemp("options")
+    subprocess.run([f"{OURS}/ssh-keygen", "-q", "-t", "ed25519", "-N", "",
+                    "-f", here / "host"], check=True)
+    return here
+
+
+def dump(folder, kind, *lines, conditions=(), before="true"):
+    """ssh -G or sshd -T with a configuration of these lines, after a command
+    in a mount namespace of its own."""
+    config = folder / "config"
+    config.write_text("".join(line + "\n" for line in lines))
+    argv = [f"{OURS}/ssh", "-T", "-F", config, *conditions, "-G", "host"]
+    if kind == "sshd":
+        argv = [f"{OURS}/sshd", "-f", config, "-h", folder / "host",
+                *conditions, "-T"]
+    return subprocess.run(
+        [IN_TREE, "/", "sh", "-ec", before + '; exec "$@"', "sh", *argv],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+
+
+def value(done, name="channelwindowmax"):
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    found = [line.split(None, 1)[1] for line in done.stdout.splitlines()
+             if line.split()[0] == name]
+    assert len(found) == 1, found
+    return found[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("written, means", [
+    ("none", "none"),
+    ("2M", 2 * MIB), ("64M", 64 * MIB), ("64m", 64 * MIB), ("1G", 1024 * MIB),
+    ("4096K", 4 * MIB), ("2097152", 2 * MIB), ("2.5M", 5 * MIB // 2),
+    ('"8M"', 8 * MIB), ("16M # as ever", 16 * MIB)])
+def test_value(folder, kind, written, means):
+    done = dump(folder, kind, f"ChannelWindowMax {written}")
+    assert value(done) == str(means)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("written, fault", [
+    ("1", "too small"), ("0", "too small"), ("-1", "too small"),
+    ("2097151", "too small"), ("1.5M", "too small"),
+    ("1025M", "too large"), ("1073741825", "too large"), ("5G", "too large"),
+    ("99999999999999G", "bad number"), ("M", "bad number"),
+    ("default", "bad number"), ("64MB", "bad number"), ("3x", "bad number"),
+    ("0x400000", "bad number"), ('""', "missing argument"),
+    ("", "argument"), ("2M 3M", "extra arguments at end of line")])
+def test_bad_value(folder, kind, written, fault):
+    """One line that names file, line and fault, and no dump."""
+    done = dump(folder, kind, "RekeyLimit 1G", f"ChannelWindowMax {written}",
+                "LogLevel VERBOSE")
+    assert done.returncode == 255
+    assert done.stdout == ""
+    errors = done.stderr.splitlines()
+    if kind == "ssh" or "argument" in fault and written != '""':
+        # Upstream counts those, and says at the end how many there were
+        assert errors.pop() == \
+            f"{folder / 'config'}: terminating, 1 bad configuration options"
+    assert len(errors) == 1, errors
+    assert re.match(re.escape(str(folder / "config")) + ":? line 2: ",
+                    errors[0])
+    assert "channelwindowmax" in errors[0].lower()
+    assert fault in errors[0]
+
+
+def test_bad_value_hides_no_other(folder):
+    """ssh reads on, and says what else is wrong."""
+    done = dump(folder, "ssh", "ChannelWindowMax 1", "Nonsense yes")
+    assert done.returncode == 255
+    assert "line 1: ChannelWindowMax too small" in done.stderr
+    assert "line 2: Bad configuration option: nonsense" in done.stderr
+    assert "terminating, 2 bad configuration options" in done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_value_elsewhere(folder, kind):
+    """Not only where it applies."""
+    block = "Host other" if kind == "ssh" else "Match User other"
+    done = dump(folder, kind, block, "ChannelWindowMax 3x")
+    assert done.returncode == 255
+    assert "line 2: ChannelWindowMax bad number" in done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_value_on_the_command_line(folder, kind):
+    done = dump(folder, kind, conditions=["-o", "ChannelWindowMax=1M"])
+    assert done.returncode == 255
+    assert done.stdout == ""
+    assert done.stderr == \
+        "command-line line 0: ChannelWindowMax too small\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_first_counts(folder, kind):
+    done = dump(folder, kind, "ChannelWindowMax 4M", "ChannelWindowMax none")
+    assert value(done) == str(4 * MIB)
+    done = dump(folder, kind, "ChannelWindowMax 4M",
+                conditions=["-o", "ChannelWindowMax=none"])
+    assert value(done) == "none"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_else_changes(folder, kind):
+    """The dump is that of the same without it, but for its line."""
+    lines = ["RekeyLimit 1G", "LogLevel VERBOSE"]
+    without = dump(folder, kind, *lines)
+    with_it = dump(folder, kind, "ChannelWindowMax 4M", *lines)
+    assert value(with_it) != value(without)
+    assert [line for line in with_it.stdout.splitlines()
+            if not line.startswith("channelwindowmax ")] == \
+        [line for line in without.stdout.splitlines()
+         if not line.startswith("channelwindowmax ")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_default(folder, kind):
+    """128M, a sixteenth of the memory, or of what the cgroup may have: here
+    as a file system says that hides the real one."""
+    needs_root()
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+    hide = "mount -t tmpfs tmpfs /sys/fs/cgroup && cd /sys/fs/cgroup"
+    assert value(dump(folder, kind, before=hide)) == \
+        str(max(2 * MIB, min(128 * MIB, memory // 16)))
+    for limit in (640 * MIB, 16 * MIB):
+        limited = hide + f" && mkdir memory && echo {limit} > memory.max" \
+            f" && echo {limit} > memory/memory.limit_in_bytes"
+        assert value(dump(folder, kind, before=limited)) == \
+            str(max(2 * MIB, min(limit, memory) // 16))
+
+
+def test_host_block(folder):
+    done = dump(folder, "ssh", "Host other", "ChannelWindowMax 4M",
+                "Host host", "ChannelWindowMax none",
+                "Host *", "ChannelWindowMax 16M")
+    assert value(done) == "none"
+
+
+def test_match_block(folder):
+    """sshd_config: by user, address and group; the first that fits."""
+    lines = ["Match User alice", "ChannelWindowMax none",
+             "Match Address 192.0.2.0/24", "ChannelWindowMax 4M",
+             "Match all", "ChannelWindowMax 16M"]
+
+    def of(user, address):
+        return value(dump(folder, "sshd", *lines, conditions=[
+            "-C", f"user={user},addr={address},host=example.org"]))
+
+    assert of("alice", "198.51.100.1") == "none"
+    assert of("alice", "192.0.2.1") == "none"
+    assert of("root", "192.0.2.1") == str(4 * MIB)
+    assert of("root", "198.51.100.1") == str(16 * MIB)
+
+
+def test_match_over_global(folder):
+    lines = ["ChannelWindowMax 32M", "Match User alice",
+             "ChannelWindowMax none"]
+    for user, means in (("alice", "none"), ("root", str(32 * MIB))):
+        assert value(dump(folder, "sshd", *lines, conditions=[
+            "-C", f"user={user},addr=192.0.2.1,host=x"])) == means
+
+
+def lint(page):
+    """What mandoc says of a page, without where: lines move."""
+    done = subprocess.run(["mandoc", "-T", "lint", page], text=True,
+                          capture_output=True)
+    assert done.returncode <= 4, done.stderr
+    return collections.Counter(
+        line.split(": ", 2)[2] for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("page", ["ssh_config.5", "sshd_config.5"])
+def test_man_page(page):
+    if not shutil.which("mandoc"):
+        pytest.skip("no mandoc")
+    ours = os.path.join(OURS, page)
+    new = lint(ours) - lint(os.path.join(PRISTINE, page))
+    assert not new, new
+    text = subprocess.run(["mandoc", "-T", "ascii", ours], text=True,
+                          capture_output=True, check=True).stdout
+    text = re.sub(".\b", "", text)
+    entry = re.search(r"^     ChannelWindowMax\n(.*?)^     \w", text,
+                      re.M | re.S)
+    assert entry, "no entry of its own"
+    for word in ("none", "128M", "2M", "1G"):
+        assert word in entry.group(1)
+    if page == "sshd_config.5":
+        match = re.search(r"^     Match .*?(?=^     \w)", text, re.M | re.S)
+        assert "ChannelWindowMax" in match.group(0)
