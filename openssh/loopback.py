@@ -61,11 +61,18 @@ class Place:
     def __init__(self, folder):
         self.folder = str(folder)
         self.started = []
+        # Root's own shell and what it reads at login are none of our business
+        with open("/etc/passwd") as f, open(self.path("passwd"), "w") as mine:
+            mine.writelines(line for line in f
+                            if line.split(":")[0] not in ("root", "sshd"))
+            mine.write(f"root:x:0:0:root:{self.folder}:/bin/sh\n"
+                       "sshd:x:74:74:sshd:/var/empty:/bin/false\n")
         # Ends with its input: whatever becomes of us
         self.holder = subprocess.Popen(
-            [IN_TREE, "/", "sh", "-c",
-             "echo up && exec cat"], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE)
+            [IN_TREE, "/", "sh", "-ec",
+             'mount --bind "$1" /etc/passwd; echo up; exec cat', "sh",
+             self.path("passwd")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         if self.holder.stdout.readline() != b"up\n":
             self.holder.wait()
             pytest.skip("no network or mount namespace for us here")
@@ -112,6 +119,7 @@ class Place:
         thread = threading.Thread(target=body)
         thread.start()
         thread.join()
+        assert result, "see the thread's exception"
         return result[0]
 
     def processes(self, *names):
@@ -159,6 +167,8 @@ class Place:
             lines.append("LogLevel VERBOSE")
         with open(config, "w") as f:
             f.write("\n".join(lines) + "\n")
+        if os.path.exists(log):
+            os.unlink(log)
         sshd = self.start([f"{tree}/sshd", "-D", "-f", config, "-E", log],
                           stdin=subprocess.DEVNULL)
         sshd.log = log

@@ -1,0 +1,667 @@
+"""Peers that mean ill, as clients of our sshd and as servers of our ssh: it
+takes no more memory than it has to, ends the connection with one clear line
+or goes on, and serves the next one as ever."""
+
+import contextlib
+import os
+import re
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+import pytest
+
+from loopback import (OURS, PORT, PRISTINE, place,      # noqa: F401
+                      read, status_kib, wait_until)
+
+paramiko = pytest.importorskip("paramiko")
+
+KIB, MIB = 1024, 1024 * 1024
+WINDOW, PACKET = 2 * MIB, 32 * KIB
+MORE_THAN_STOCK_KIB = 8 * KIB
+PATIENCE_S = 100
+
+MSG_IGNORE, MSG_EXT_INFO = 2, 7
+MSG_WINDOW_ADJUST, MSG_DATA, MSG_REQUEST = 93, 94, 98
+MSG_SUCCESS, MSG_FAILURE = 99, 100
+MSG_PING, MSG_PONG = 192, 193
+BOUNDED = b"bounded-input@openssh-bdp"
+PROBE = b"path-probe@openssh-bdp"
+
+# A reader that has stopped, and goes when sshd does
+STOPPED = "while kill -0 $PPID 2>/dev/null; do sleep 0.1; done"
+ZERO = bytes(PACKET)
+
+
+class Raw(bytes):
+    """Bytes as they are, with no length before them."""
+
+
+def packed(*fields):
+    """Numbers as uint32, bytes as strings."""
+    return b"".join(
+        f if isinstance(f, Raw) else
+        struct.pack(">I", len(f)) + f if isinstance(f, bytes) else
+        struct.pack(">I", f) for f in fields)
+
+
+def lie(claimed, data=b""):
+    """A string that says it is longer than what comes."""
+    return Raw(struct.pack(">I", claimed) + data)
+
+
+def ext_info(*pairs):
+    return packed(len(pairs) // 2, *pairs)
+
+
+class Hostile(paramiko.Transport):
+    """An SSH peer that says what it is told to, and answers no probes of its
+    own accord: probed(answer) is called for each."""
+
+    def __init__(self, sock, extensions=None):
+        super().__init__(sock, server_sig_algs=False)
+        self.extensions = extensions
+        self.probes = self.open_probes = 0
+        self.least_answer_s = PATIENCE_S
+        self.probed = lambda answer: answer()
+        self.listening = threading.Event()
+        self.listening.set()
+        self.messages = self.packetizer.read_message
+        self.packetizer.read_message = self.listen
+        self.daemon = True
+        self.deadline = threading.Timer(PATIENCE_S, self.close)
+        self.deadline.daemon = True
+        self.deadline.start()
+
+    def say(self, message, *fields):
+        m = paramiko.Message()
+        m.add_bytes(bytes([message]) + packed(*fields))
+        self._send_message(m)
+
+    def _activate_outbound(self):
+        super()._activate_outbound()
+        if self.extensions is not None and not self.initial_kex_done:
+            self.say(MSG_EXT_INFO, Raw(self.extensions))
+
+    def listen(self):
+        self.listening.wait()
+        message, m = self.messages()
+        body = m.asbytes()
+        if message == MSG_PING:
+            self.probe(MSG_PONG, Raw(body))
+        elif message == MSG_REQUEST and \
+                body[4:8 + len(PROBE)] == packed(PROBE):
+            assert body[-1] == 1, "no reply wanted"
+            mine = struct.unpack(">I", body[:4])[0]
+            self.probe(MSG_FAILURE, self._channels.get(mine).remote_chanid)
+        elif message != MSG_PONG:
+            return message, m
+        return MSG_IGNORE, m
+
+    def probe(self, message, *fields):
+        came_s = time.monotonic()
+
+        def answer():
+            self.open_probes -= 1
+            self.least_answer_s = min(self.least_answer_s,
+                                      time.monotonic() - came_s)
+            with contextlib.suppress(EOFError, OSError):
+                self.say(message, *fields)
+
+        self.probes += 1
+        self.open_probes += 1
+        assert self.open_probes == 1, "two probes under way"
+        self.probed(answer)
+
+    def send_until_it_ends(self, messages):
+        """Whether the peer has ended the connection."""
+        with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
+            for message in messages:
+                if not self.is_active():
+                    break
+                self.say(*message)
+        end_s = time.monotonic() + 10
+        while self.is_active() and time.monotonic() < end_s:
+            time.sleep(0.01)
+        return not self.is_active()
+
+
+class Peak:
+    """The most memory (VmHWM, KiB) that a process ever had, as seen until just
+    before it ended."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.before = self.kib = status_kib(pid, "VmHWM")
+        assert self.before > 0
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+
+    def watch(self):
+        while not self.done.wait(0.002):
+            self.look()
+
+    def look(self):
+        self.kib = max(self.kib, status_kib(self.pid, "VmHWM"))
+
+    def stop(self):
+        self.done.set()
+        self.thread.join()
+        self.look()
+        return self.kib
+
+
+# Our sshd
+
+class Server:
+    """An sshd, and a hostile client that has logged in."""
+
+    def __init__(self, place, tree=OURS, options=(), extensions=None):
+        self.place = place
+        self.sshd = place.sshd(tree, "LogLevel DEBUG2", *options)
+        self.before = set(place.processes())
+        sock = place.inside(
+            lambda: socket.create_connection(("127.0.0.1", PORT)))
+        self.client = Hostile(sock, extensions)
+        self.client.start_client(timeout=PATIENCE_S)
+        self.client.auth_publickey("root", paramiko.Ed25519Key(
+            filename=place.path("user")))
+        child = wait_until("the login", lambda: re.search(
+            r"User child is on pid (\d+)", self.log()))
+        self.peak = Peak(int(child.group(1)))
+        self.channels = []              # one that nobody knows is closed
+
+    def session(self, command):
+        channel = self.client.open_session()
+        channel.settimeout(30)
+        channel.exec_command(command)
+        self.channels.append(channel)
+        return channel
+
+    def log(self):
+        return read(self.sshd.log)
+
+    def works(self):
+        """The same connection still carries a session."""
+        channel = self.session("cat")
+        channel.sendall(b"alive")
+        channel.shutdown_write()
+        data = b""
+        while more := channel.recv(100):
+            data += more
+        return data == b"alive"
+
+    def finish(self):
+        """Peak memory. sshd is then as it was, and serves others."""
+        peak = self.peak.stop()
+        self.client.close()
+        wait_until("the connection's processes to go",
+                   lambda: set(self.place.processes()) == self.before)
+        assert self.place.still_serves(), self.log()
+        self.sshd.terminate()
+        self.sshd.wait()
+        wait_until("nothing left", lambda: not self.place.processes())
+        return peak
+
+
+def stock_and_ours(place, attack):
+    """The attack on each: no more memory than stock's, and some."""
+    peaks = []
+    for tree in (PRISTINE, OURS):
+        server = Server(place, tree)
+        attack(server)
+        peaks.append(server.finish())
+    print("peak KiB, stock and ours:", *peaks)
+    assert peaks[1] <= peaks[0] + MORE_THAN_STOCK_KIB
+
+
+def test_sshd_more_than_the_window(place):
+    def attack(server):
+        to = server.session(STOPPED).remote_chanid
+        sent = [0]
+
+        def data():
+            while sent[0] < 64 * MIB:
+                sent[0] += PACKET
+                yield MSG_DATA, to, ZERO
+        assert server.client.send_until_it_ends(data())
+        assert sent[0] < 64 * MIB
+        assert "peer ignored channel window" in server.log()
+
+    stock_and_ours(place, attack)
+
+
+def test_sshd_on_all_channels(place):
+    """No more than each one's window, but that on ten channels."""
+    def attack(server):
+        for _ in range(10):
+            channel = server.session(STOPPED)
+            channel.settimeout(1)
+            with pytest.raises(socket.timeout):
+                channel.sendall(bytes(4 * WINDOW))
+        assert server.peak.kib > server.peak.before + 8 * WINDOW // KIB
+
+    stock_and_ours(place, attack)
+
+
+def test_sshd_a_little_more_than_the_window(place):
+    """Up to 10 % is put up with, and lost is nothing."""
+    server = Server(place)
+    go = place.path("go")
+    channel = server.session(f"until [ -e {go} ]; do sleep 0.1; done; wc -c")
+    n = (WINDOW + WINDOW // 20) // PACKET
+    for _ in range(n):
+        server.client.say(MSG_DATA, channel.remote_chanid, ZERO)
+    wait_until("excess", lambda: "rcvd too much data" in server.log())
+    open(go, "w").close()
+    channel.shutdown_write()
+    assert channel.makefile().read().strip() == str(n * PACKET).encode()
+    assert server.works()
+    server.finish()
+
+
+def test_sshd_late_answers(place):
+    """A client that answers probes a second late makes a path of a second for
+    itself. The window it gets is ChannelWindowMax, and when the reader then
+    stops that is the memory it can take; beyond it the connection ends."""
+    limit = 16 * MIB
+    server = Server(place, options=["ChannelWindowMax 16M"],
+                    extensions=ext_info(BOUNDED, b"0"))
+    client = server.client
+    client.probed = lambda answer: threading.Timer(1, answer).start()
+    channel = server.session(
+        f"head -c {96 * MIB} > /dev/null; {STOPPED}")
+    wait_until("an answer", lambda: client.least_answer_s < PATIENCE_S)
+    channel.settimeout(3)
+    with pytest.raises(socket.timeout):
+        for _ in range(200 * MIB // PACKET):
+            channel.sendall(ZERO)
+    assert "limited=budget" in server.log()
+    # That much did come of it
+    assert server.peak.kib > server.peak.before + limit // 2 // KIB
+    assert client.send_until_it_ends(
+        (MSG_DATA, channel.remote_chanid, ZERO) for _ in range(2000))
+    assert "peer ignored channel window" in server.log()
+    before = server.peak.before
+    assert server.finish() <= \
+        before + limit // 10 * 11 // KIB + MORE_THAN_STOCK_KIB
+
+
+def test_sshd_floods_of_adjusts(place):
+    """Of nothing: no harm."""
+    server = Server(place)
+    channel = server.session("cat")
+    for _ in range(10000):
+        server.client.say(MSG_WINDOW_ADJUST, channel.remote_chanid, 0)
+    assert server.works()
+    assert server.finish() <= server.peak.before + MORE_THAN_STOCK_KIB
+
+
+def test_sshd_adjust_overflows(place):
+    server = Server(place)
+    to = server.session("cat").remote_chanid
+    assert server.client.send_until_it_ends(
+        (MSG_WINDOW_ADJUST, to, 0xffffffff) for _ in range(2))
+    assert "overflows remote window" in server.log()
+    server.finish()
+
+
+def test_sshd_all_credit_and_no_reading(place):
+    """What sshd reads ahead doesn't follow the credit it has."""
+    def attack(server):
+        client = server.client
+        channel = server.session("cat /dev/zero")
+        client.say(MSG_WINDOW_ADJUST, channel.remote_chanid, 0xf0000000)
+        client.listening.clear()
+        time.sleep(2)                   # for it to read ahead, if it does
+        assert client.is_active()
+        client.sock.close()
+        client.listening.set()
+
+    stock_and_ours(place, attack)
+
+
+LIES = {    # what is said, and a word of the line that it makes sshd log
+    "data": ((MSG_DATA, 0, lie(PACKET, b"x")), "incomplete message"),
+    "data-4g": ((MSG_DATA, 0, lie(0xffffffff, b"x")), "too large"),
+    "data-short": ((MSG_DATA, 0, Raw(b"\0\0")), "incomplete message"),
+    "data-trailing": ((MSG_DATA, 0, b"x", b"y"), "unexpected bytes remain"),
+    "adjust-short": ((MSG_WINDOW_ADJUST, 0), "Invalid window adjust message"),
+    "adjust-trailing": ((MSG_WINDOW_ADJUST, 0, 1, 1),
+                        "Invalid window adjust message"),
+    "pong": ((MSG_PONG, lie(100, b"path ")), "incomplete message"),
+    "pong-4g": ((MSG_PONG, lie(0xffffffff)), "too large"),
+    "pong-empty": ((MSG_PONG,), "incomplete message"),
+    "answer-short": ((MSG_FAILURE, Raw(b"\0")),
+                     "Invalid status confirm message"),
+    "answer-4g": ((MSG_FAILURE, 0xffffffff),
+                  "Invalid status confirm channel id"),
+    "answer-trailing": ((MSG_FAILURE, 0, 0),
+                        "Invalid status confirm message"),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_sshd_lies(place, name):
+    message, word = LIES[name]
+    server = Server(place)
+    to = server.session("cat").remote_chanid
+    assert to == 0
+    assert server.client.send_until_it_ends([message])
+    assert word in server.log(), server.log()[-2000:]
+    server.finish()
+
+
+def test_sshd_extension_too_late(place):
+    """Once logged in, the peer is what it was."""
+    server = Server(place)
+    server.client.say(MSG_EXT_INFO, 1, BOUNDED, b"0")
+    assert server.works()
+    assert "peer bounded" not in server.log()
+    server.finish()
+
+
+BAD_EXTENSIONS = {
+    "value": (packed(1, BOUNDED, lie(100, b"0")), "incomplete message"),
+    "value-4g": (packed(1, BOUNDED, lie(0xffffffff)), "too large"),
+    "name": (packed(1, lie(1000, BOUNDED)), "incomplete message"),
+    "count": (packed(3, BOUNDED, b"0"), "incomplete message"),
+    "trailing": (packed(1, BOUNDED, b"0", b"1"), "unexpected bytes remain"),
+    "nul": (packed(1, BOUNDED, b"0\0" + b"1" * 100), "nul byte"),
+    "long": (packed(1, BOUNDED, b"0" * 200000), None),
+    "version": (packed(1, BOUNDED, b"1"), None),
+    "twice": (packed(2, BOUNDED, b"0", BOUNDED, b""), None),
+}
+
+
+@pytest.mark.parametrize("name", BAD_EXTENSIONS)
+def test_sshd_extension(place, name):
+    extensions, word = BAD_EXTENSIONS[name]
+    if word is None:
+        server = Server(place, extensions=extensions)
+        assert server.works()
+        mended = "peer bounded" in server.log()
+        assert mended == (name == "twice")
+        server.finish()
+        return
+    with pytest.raises((paramiko.SSHException, EOFError, OSError)):
+        Server(place, extensions=extensions)
+    log = place.path(f"sshd.{PORT}.log")
+    wait_until("its end", lambda: not place.processes("sshd-session",
+                                                      "sshd-auth"))
+    assert word in read(log), read(log)[-2000:]
+    assert place.still_serves()
+
+
+def test_sshd_one_probe(place):
+    """On a direct path the round trip of SSH is that of the socket, and then
+    one probe is all, whatever is opened and sent later."""
+    for _ in range(5):
+        server = Server(place)
+        for _ in range(3):
+            channel = server.session("cat > /dev/null")
+            channel.sendall(bytes(8 * MIB))
+            channel.shutdown_write()
+            channel.recv_exit_status()
+        probes, late = server.client.probes, "rtt of ssh" in server.log()
+        server.finish()
+        if not late:
+            assert probes == 1
+            return
+    pytest.skip("this machine is too busy to answer in 5 ms")
+
+
+def test_sshd_no_answer(place):
+    """Then there is one probe, and no more until it is answered."""
+    server = Server(place)
+    server.client.probed = lambda answer: None
+    for _ in range(5):
+        channel = server.session("cat > /dev/null")
+        channel.sendall(bytes(4 * MIB))
+    assert server.client.probes == 1
+    assert server.works()
+    server.finish()
+
+
+def test_sshd_two_answers(place):
+    server = Server(place)
+
+    def twice(answer):
+        answer()
+        server.client.say(MSG_FAILURE, 0)
+        server.client.say(MSG_SUCCESS, 0)
+
+    server.client.probed = twice
+    channel = server.session("cat > /dev/null")
+    channel.sendall(bytes(8 * MIB))
+    assert server.client.probes >= 1
+    assert server.works()
+    server.finish()
+
+
+def test_sshd_answers_to_nothing(place):
+    """Under way or not, known channel or not: nothing comes of them."""
+    server = Server(place)
+    client = server.client
+    to = server.session("cat").remote_chanid
+    for i in range(2000):
+        client.say(MSG_FAILURE, to)
+        client.say(MSG_SUCCESS, to)
+        client.say(MSG_FAILURE, 1000 + i)
+        client.say(MSG_SUCCESS, 0x7fffffff, 1)  # trailing; and who is that?
+        client.say(MSG_PONG, b"path " + struct.pack(">Q", i % 4))
+    for length in (0, 1, 5, 12, 14, 30000):
+        client.say(MSG_PONG, b"path " * (length // 5) + b"p" * (length % 5))
+    assert server.works()
+    assert server.finish() <= server.peak.before + MORE_THAN_STOCK_KIB
+
+
+# Our ssh
+
+class Welcoming(paramiko.ServerInterface):
+    """Lets anybody in, and do anything."""
+
+    def __init__(self):
+        self.exec = threading.Event()
+
+    def get_allowed_auths(self, username):
+        return "publickey"
+
+    def check_auth_publickey(self, username, key):
+        return paramiko.AUTH_SUCCESSFUL
+
+    def check_channel_request(self, kind, chanid):
+        return paramiko.OPEN_SUCCEEDED
+
+    def check_channel_exec_request(self, channel, command):
+        self.exec.set()
+        return True
+
+
+class Client:
+    """ssh of a tree, and a hostile server that it has logged in to. What it
+    writes is read as far as take() says."""
+
+    def __init__(self, place, tree=OURS, options=(), extensions=None,
+                 probed=None, opens=True):
+        listener = place.inside(
+            lambda: socket.create_server(("127.0.0.1", PORT)))
+        self.log_path = place.path(f"ssh.{os.path.basename(tree)}.log")
+        argv = place.ssh(*options, tree=tree)
+        argv[argv.index("LogLevel=ERROR")] = "LogLevel=DEBUG2"
+        self.ssh = place.start(
+            argv + ["-E", self.log_path, "root@127.0.0.1", "command"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        listener.settimeout(PATIENCE_S)
+        sock = listener.accept()[0]
+        listener.close()
+        self.peak = Peak(self.ssh.pid)
+        self.server = Hostile(sock, extensions)
+        if probed:
+            self.server.probed = probed
+        self.server.add_server_key(
+            paramiko.Ed25519Key(filename=place.path("host")))
+        welcome = Welcoming()
+        self.channel = None
+        try:
+            self.server.start_server(server=welcome)
+        except (EOFError, OSError, paramiko.SSHException):
+            if opens:
+                raise
+        if opens:
+            assert welcome.exec.wait(PATIENCE_S), self.log()
+            self.channel = self.server.accept(PATIENCE_S)
+            self.channel.settimeout(30)
+        self.peak.before = status_kib(self.ssh.pid, "VmHWM")
+
+    def log(self):
+        return read(self.log_path)
+
+    def take(self, n):
+        while n > 0:
+            n -= len(self.ssh.stdout.read1(min(n, MIB)))
+
+    def works(self):
+        """What is sent now comes out, when all before it has been taken."""
+        self.channel.sendall(b"alive")
+        return self.ssh.stdout.read(5) == b"alive"
+
+    def end(self):
+        """Exit status and peak memory."""
+        with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
+            if self.server.is_active() and self.channel:
+                self.channel.send_exit_status(0)
+                self.channel.close()
+        self.ssh.stdin.close()
+        while self.ssh.stdout.read1(MIB):
+            pass
+        status = self.ssh.wait(PATIENCE_S)
+        self.server.close()
+        return status, self.peak.stop()
+
+
+def test_ssh_more_than_the_window(place):
+    peaks = []
+    for tree in (PRISTINE, OURS):
+        client = Client(place, tree)
+        assert client.server.send_until_it_ends(
+            (MSG_DATA, client.channel.remote_chanid, ZERO)
+            for _ in range(64 * MIB // PACKET))
+        status, peak = client.end()
+        assert status == 255
+        assert "peer ignored channel window" in client.log()
+        peaks.append(peak)
+    print("peak KiB, stock and ours:", *peaks)
+    assert peaks[1] <= peaks[0] + MORE_THAN_STOCK_KIB
+
+
+@pytest.mark.parametrize("by", ["ping", "request"])
+def test_ssh_late_answers(place, by):
+    """As with sshd; pongs are as good as refusals."""
+    limit = 16 * MIB
+    known = (BOUNDED, b"0") + \
+        ((b"ping@openssh.com", b"0") if by == "ping" else ())
+    client = Client(
+        place, options=["-o", "ChannelWindowMax=16M"],
+        extensions=ext_info(*known),
+        probed=lambda answer: threading.Timer(1, answer).start())
+    wait_until("an answer",
+               lambda: client.server.least_answer_s < PATIENCE_S)
+    reader = threading.Thread(target=client.take, args=(96 * MIB,))
+    reader.start()
+    client.channel.settimeout(3)
+    with pytest.raises(socket.timeout):
+        for _ in range(200 * MIB // PACKET):
+            client.channel.sendall(ZERO)
+    reader.join()
+    assert "limited=budget" in client.log()
+    assert client.peak.kib > client.peak.before + limit // 2 // KIB
+    assert client.server.send_until_it_ends(
+        (MSG_DATA, client.channel.remote_chanid, ZERO) for _ in range(2000))
+    status, peak = client.end()
+    assert status == 255
+    assert "peer ignored channel window" in client.log()
+    assert peak <= client.peak.before + limit // 10 * 11 // KIB + \
+        MORE_THAN_STOCK_KIB
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_ssh_lies(place, name):
+    message, word = LIES[name]
+    client = Client(place)
+    assert client.channel.remote_chanid == 0
+    assert client.server.send_until_it_ends([message])
+    assert client.end()[0] == 255
+    assert word in client.log(), client.log()[-2000:]
+
+
+@pytest.mark.parametrize("name", BAD_EXTENSIONS)
+def test_ssh_extension(place, name):
+    extensions, word = BAD_EXTENSIONS[name]
+    client = Client(place, extensions=extensions, opens=word is None)
+    if word is None:
+        assert client.works()
+        assert ("peer bounded" in client.log()) == (name == "twice")
+        assert client.end()[0] == 0
+    else:
+        assert client.end()[0] == 255
+        assert word in client.log(), client.log()[-2000:]
+
+
+def test_ssh_adjust_overflows(place):
+    client = Client(place)
+    assert client.server.send_until_it_ends(
+        (MSG_WINDOW_ADJUST, 0, 0xffffffff) for _ in range(2))
+    assert client.end()[0] == 255
+    assert "overflows remote window" in client.log()
+
+
+PING = ext_info(b"ping@openssh.com", b"0")
+
+
+@pytest.mark.parametrize("extensions", [PING, None], ids=["ping", "request"])
+def test_ssh_no_answer(place, extensions):
+    client = Client(place, extensions=extensions,
+                    probed=lambda answer: None)
+    reader = threading.Thread(target=client.take, args=(16 * MIB,))
+    reader.start()
+    client.channel.sendall(bytes(16 * MIB))
+    reader.join()
+    assert client.server.probes == 1
+    assert client.works()
+    assert client.end()[0] == 0
+
+
+@pytest.mark.parametrize("extensions", [PING, None], ids=["ping", "request"])
+def test_ssh_answers_to_nothing(place, extensions):
+    """Twice, unasked, for channels that there are not, and by pongs with every
+    cookie that could be next."""
+    client = Client(place, extensions=extensions)
+    server = client.server
+
+    def twice(answer):
+        answer()
+        server.say(MSG_FAILURE, 0)
+        server.say(MSG_SUCCESS, 0)
+        server.say(MSG_PONG, b"path " + struct.pack(">Q", server.probes))
+
+    server.probed = twice
+    for i in range(2000):
+        server.say(MSG_FAILURE, 0)
+        server.say(MSG_SUCCESS, 0)
+        server.say(MSG_FAILURE, 1000 + i)
+        server.say(MSG_SUCCESS, 0x7fffffff, 1)
+        server.say(MSG_PONG, b"path " + struct.pack(">Q", i % 4))
+    for length in (0, 1, 5, 12, 14, 30000):
+        server.say(MSG_PONG, b"path " * (length // 5) + b"p" * (length % 5))
+    reader = threading.Thread(target=client.take, args=(16 * MIB,))
+    reader.start()
+    client.channel.sendall(bytes(16 * MIB))
+    reader.join()
+    assert client.works()
+    status, peak = client.end()
+    assert status == 0
+    assert peak <= client.peak.before + MORE_THAN_STOCK_KIB
