@@ -177,12 +177,12 @@ class Place:
         assert sshd.poll() is None, read(log)
         return sshd
 
-    def ssh(self, *arguments, tree=OURS, port=PORT):
-        """The argv of ssh to the sshd."""
+    def ssh(self, *arguments, tree=OURS, port=PORT, level="ERROR"):
+        """The argv of ssh to the sshd. (-v goes on from level.)"""
         return [f"{tree}/ssh", "-F", "none", "-p", str(port), "-i",
                 self.path("user"), "-o", "IdentitiesOnly=yes", "-o",
                 "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
-                "LogLevel=ERROR", "-o",
+                f"LogLevel={level}", "-o",
                 f"UserKnownHostsFile={self.path('known_hosts')}",
                 *arguments]
 

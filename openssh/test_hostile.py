@@ -490,10 +490,9 @@ class Client:
         listener = place.inside(
             lambda: socket.create_server(("127.0.0.1", PORT)))
         self.log_path = place.path(f"ssh.{os.path.basename(tree)}.log")
-        argv = place.ssh(*options, tree=tree)
-        argv[argv.index("LogLevel=ERROR")] = "LogLevel=DEBUG2"
         self.ssh = place.start(
-            argv + ["-E", self.log_path, "root@127.0.0.1", "command"],
+            place.ssh(*options, "-E", self.log_path, "root@127.0.0.1",
+                      "command", tree=tree, level="DEBUG2"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         listener.settimeout(PATIENCE_S)
         sock = listener.accept()[0]

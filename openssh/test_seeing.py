@@ -1,0 +1,268 @@
+"""What the windows say of themselves: logs, the escape ~#, the USDT probe."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from loopback import (OURS, PORT, PRISTINE, place,      # noqa: F401
+                      read, wait_until)
+
+MIB = 1024 * 1024
+SOME = 3 * MIB
+RELAY_PORT, FRONT, BACK = 2300, 5000, 5001
+DELAY_S = 0.1                           # of the relay, each way
+HOST = "root@127.0.0.1"
+CLOSING = (r"channel \d+: peak window (\d+), least rtt \d+\.\d ms, "
+           r"received (\d+) bytes, \d+\.\d MB/s$")
+CHANWIN = re.compile(
+    r"channel \d+: chanwin t_us=\d+ target=\d+ window=\d+ backlog=\d+ "
+    r"granted=\d+ consumed=\d+ bdp=\d+ rtt_us=\d+ adjust=(\d+) limited=(\w+)$",
+    re.M)
+REASONS = {"base", "grew", "path", "peer", "reader", "budget"}
+
+
+def closing(log):
+    return re.findall(CLOSING, log.replace("\r", ""), re.M)
+
+
+def fetch(place, *options, n=SOME, port=PORT):
+    """What ssh says while it receives n bytes."""
+    done = place.run(place.ssh(*options, HOST, f"head -c {n} /dev/zero",
+                               port=port, level="INFO"))
+    assert done.returncode == 0 and len(done.stdout) == n, done.stderr
+    return done.stderr
+
+
+def test_client_at_close(place):
+    place.sshd()
+    assert [n for _, n in closing(fetch(place, "-v"))] == [str(SOME)]
+    assert closing(fetch(place)) == []
+
+
+def test_server_at_close(place):
+    sshd = place.sshd()
+    send(place, place.path("copy")).communicate(timeout=60)
+    lines = wait_until("the line", lambda: closing(read(sshd.log)))
+    assert [n for _, n in lines] == [str(SOME)]
+
+
+def send(place, path):
+    """An ssh that has sent SOME, and goes on until its input ends."""
+    ssh = place.start(place.ssh(HOST, f"cat > {path}"),
+                      stdin=subprocess.PIPE)
+    ssh.stdin.write(bytes(SOME))
+    ssh.stdin.flush()
+    wait_until("the data", lambda: len(read(path)) == SOME)
+    return ssh
+
+
+@pytest.mark.parametrize("level, lines", [("VERBOSE", 1), ("INFO", 0)])
+def test_server_when_the_client_is_gone(place, level, lines):
+    sshd = place.sshd(OURS, f"LogLevel {level}")
+    ssh = send(place, place.path("copy"))
+    assert closing(read(sshd.log)) == []
+    ssh.kill()
+    ssh.wait()
+    wait_until("its end", lambda: not place.processes("sshd-session"))
+    assert [n for _, n in closing(read(sshd.log))] == [str(SOME)] * lines
+
+
+def test_nothing_of_terminals(place):
+    sshd = place.sshd()
+    argv = place.ssh("-tt", HOST, f"head -c {SOME} /dev/zero; cat",
+                     level="DEBUG2")
+    ssh = place.start(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                      stderr=open(place.path("ssh.log"), "w"))
+    ssh.stdin.write(b"some words\n\4")
+    ssh.stdin.flush()
+    out, _ = ssh.communicate(timeout=60)
+    assert len(out) >= SOME
+    for log in (read(place.path("ssh.log")), read(sshd.log)):
+        assert closing(log) == []
+        assert not CHANWIN.search(log)
+
+
+class Relay:
+    """A path of 2 DELAY_S, forwarded at this end: to TCP it is a short one."""
+
+    def __init__(self, place):
+        self.place = place
+        self.listener = place.inside(
+            lambda: socket.create_server(("127.0.0.1", RELAY_PORT)))
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        try:
+            while True:
+                near = self.listener.accept()[0]
+                far = self.place.inside(
+                    lambda: socket.create_connection(("127.0.0.1", PORT)))
+                for a, b in ((near, far), (far, near)):
+                    a.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    self.delay(a, b)
+        except OSError:
+            return                      # closed
+
+    def delay(self, a, b):
+        queue, more = [], threading.Condition()
+
+        def take():
+            data = b"."
+            while data:
+                try:
+                    data = a.recv(MIB)
+                except OSError:
+                    data = b""
+                with more:
+                    queue.append((time.monotonic() + DELAY_S, data))
+                    more.notify()
+
+        def give():
+            data = b"."
+            while data:
+                with more:
+                    more.wait_for(lambda: queue)
+                    due_s, data = queue.pop(0)
+                time.sleep(max(0, due_s - time.monotonic()))
+                try:
+                    if data:
+                        b.sendall(data)
+                    else:
+                        b.shutdown(socket.SHUT_WR)
+                except OSError:
+                    data = b""
+
+        for body in (take, give):
+            threading.Thread(target=body, daemon=True).start()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+def reasons(log):
+    """Those that the lines give; each adjust has its line."""
+    log = log.replace("\r", "")
+    lines = CHANWIN.findall(log)
+    assert [adjust for adjust, _ in lines] == \
+        re.findall(r"channel \d+: window \d+ sent adjust (\d+)$", log, re.M)
+    found = {reason for _, reason in lines}
+    assert lines and found <= REASONS
+    return found
+
+
+def test_reason_base(place):
+    place.sshd()
+    assert reasons(fetch(place, "-vv")) == {"base"}
+
+
+@pytest.mark.parametrize("reason, tree, options", [
+    ("grew", OURS, []), ("peer", PRISTINE, []),
+    ("budget", OURS, ["-o", "ChannelWindowMax=3M"])])
+def test_reason(place, reason, tree, options):
+    place.sshd(tree)
+    relay = Relay(place)
+    found = reasons(fetch(place, "-vv", *options, n=48 * MIB,
+                          port=RELAY_PORT))
+    relay.close()
+    assert reason in found
+    assert ("peer" in found) <= (tree == PRISTINE)
+
+
+def slow(place, script, take):
+    """The reasons where the remote script's output is taken by take()."""
+    relay = Relay(place)
+    argv = place.ssh("-E", place.path("ssh.log"), HOST, script,
+                     port=RELAY_PORT, level="DEBUG2")
+    ssh = place.start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    take(ssh.stdout)
+    assert ssh.wait(60) == 0
+    relay.close()
+    return reasons(read(place.path("ssh.log")))
+
+
+def test_reason_path(place):
+    """A source of 10 MB/s: soon nothing grows."""
+    place.sshd()
+
+    def all_of_it(pipe):
+        while pipe.read1(MIB):
+            pass
+
+    found = slow(place, "for i in $(seq 80); do head -c 500000 /dev/zero; "
+                 "sleep 0.05; done", all_of_it)
+    assert "path" in found
+
+
+def test_reason_reader(place):
+    place.sshd()
+
+    def a_little_at_a_time(pipe):
+        while pipe.read1(128 * 1024):
+            time.sleep(0.01)
+
+    found = slow(place, f"head -c {32 * MIB} /dev/zero", a_little_at_a_time)
+    assert "reader" in found
+
+
+def test_escape(place):
+    """~# has a line more under a forwarding, and none under a terminal."""
+    place.sshd()
+    ssh = place.start(
+        place.ssh("-tt", f"-L{FRONT}:127.0.0.1:{BACK}", HOST, "cat"),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=open(place.path("err"), "w"))
+    back = place.inside(lambda: socket.create_server(("127.0.0.1", BACK)))
+    wait_until("the forwarding", lambda: f":{FRONT} " in
+               place.run(["ss", "-Htln"]).stdout)
+    front = place.inside(
+        lambda: socket.create_connection(("127.0.0.1", FRONT)))
+    source = back.accept()[0]
+    thread = threading.Thread(target=source.sendall, args=(bytes(SOME),))
+    thread.start()
+    front.settimeout(30)
+    left = SOME
+    while left > 0:
+        left -= len(front.recv(MIB))
+    thread.join()
+    ssh.stdin.write(b"\r~#")
+    ssh.stdin.flush()
+    wait_until("the list", lambda: "direct-tcpip" in read(place.path("err")))
+    said = read(place.path("err")).replace("\r", "").splitlines()
+    at = {kind: next(i for i, line in enumerate(said) if kind in line)
+          for kind in ("client-session", "direct-tcpip")}
+    line = re.compile(r" +window (\d+), rtt \d+\.\d ms, mean \d+\.\d MB/s, "
+                      r"limited by (\w+)$")
+    match = line.match(said[at["direct-tcpip"] + 1])
+    assert match, said
+    assert int(match.group(1)) >= 2 * MIB and match.group(2) in REASONS
+    assert len([x for x in said if line.match(x)]) == 1, said
+    for s in (front, source, back):
+        s.close()
+    ssh.kill()
+    ssh.wait()
+
+
+@pytest.mark.parametrize("program", ["ssh", "sshd-session"])
+def test_usdt(program):
+    built = subprocess.run(["cc", "-E", "-"], input="#include <sys/sdt.h>\n",
+                           text=True, capture_output=True)
+    if built.returncode != 0:
+        pytest.skip("no sys/sdt.h here to build with")
+    path = os.path.join(OURS, program)
+    notes = subprocess.run(["readelf", "-n", path], text=True,
+                           capture_output=True, check=True).stdout
+    probes = re.findall(r"Provider: openssh\s+Name: window\s+Location: .*\s+"
+                        r"Arguments: (.*)", notes)
+    assert len(probes) == 1, notes[-2000:]
+    assert len(re.findall(r"-?\d+@", probes[0])) == 8
+    if shutil.which("bpftrace"):
+        listed = subprocess.run(["bpftrace", "-l", f"usdt:{path}:*"],
+                                text=True, capture_output=True).stdout
+        assert "openssh:window" in listed
