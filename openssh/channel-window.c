@@ -229,7 +229,7 @@ probe_inband(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	u_char ping[PATHINBAND_PING_LEN];
 	int r;
 
-	if (ib->rtt_us != 0 && ws->source == &ws->tcp && ws->rtt_us != 0)
+	if (ib->rtt_us != 0 && ws->source == &ws->tcp && ws->tcp.rtt_us != 0)
 		return;
 	if (ssh_packet_is_rekeying(ssh)) {
 		pathinband_void(ib);
@@ -269,8 +269,8 @@ probe(struct ssh *ssh, Channel *c, struct channel_windows *ws, uint64_t now)
 {
 	const struct path_info *source;
 
-	probe_inband(ssh, c, ws, now);
 	probe_tcp(ssh, ws, now);
+	probe_inband(ssh, c, ws, now);
 	ws->ssh.rtt_us = ws->inband.rtt_us;
 	ws->ssh.min_rtt_us = ws->inband.least_us;
 	source = path_choose(&ws->tcp, &ws->ssh);
@@ -365,7 +365,7 @@ channel_window_credit(struct ssh *ssh, Channel *c,
 	if (c->window == NULL) {
 		c->window = window_new(ssh, c, *wsp);
 		if (c->window->bulk)
-			probe_inband(ssh, c, *wsp, now_us());
+			probe(ssh, c, *wsp, now_us());
 	}
 	if (c->window->bulk)
 		return adaptive_credit(ssh, c, c->window, *wsp);
