@@ -57,6 +57,12 @@
  */
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
+/* OpenSSH before 9.5 has no pings, so that no peer has them for us. */
+#ifndef SSH2_MSG_PING
+# define SSH2_MSG_PING	192
+# define KEX_HAS_PING	0
+#endif
+
 /* A request that nobody has (RFC 4254, 5.4): what counts is when "no" comes. */
 #define PROBE_REQUEST	"path-probe@openssh-bdp"
 

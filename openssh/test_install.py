@@ -1,0 +1,97 @@
+"""make install: beside the system's OpenSSH, in a prefix and a network of its
+own."""
+
+import os
+import subprocess
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(HERE)
+TREE = os.path.join(TOP, "build", "openssh")
+
+
+def install(prefix, **env):
+    return subprocess.run(
+        [os.path.join(HERE, "install"), TREE, prefix, f"{prefix}/sbin",
+         f"{prefix}/etc"],
+        capture_output=True, text=True, env={**os.environ, **env})
+
+
+def built_for():
+    """The prefix that build/openssh was configured with."""
+    with open(os.path.join(TREE, "Makefile")) as f:
+        line = next(line for line in f if line.startswith("prefix="))
+    return line.split("=")[1].strip()
+
+
+def test_below_destdir(tmp_path):
+    prefix = built_for()
+    done = install(prefix, DESTDIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    root = str(tmp_path) + prefix
+    with open(root + "/lib/systemd/system/sshd-bdp.service") as f:
+        unit = f.read()
+    assert f"ExecStart={prefix}/sbin/sshd -D" in unit
+    assert "@" not in unit.replace("@openssh", "")
+    for program in ("bin/ssh", "sbin/sshd", "libexec/sshd-session"):
+        assert os.access(f"{root}/{program}", os.X_OK)
+    with open(root + "/etc/sshd_config") as f:
+        assert "\nPort 2222\n" in f.read()
+    # Nothing is outside the prefix but where sshd confines itself
+    outside = [d for d, _, files in os.walk(tmp_path)
+               if files and not d.startswith(root)]
+    assert outside == []
+
+
+def test_a_configuration_is_kept(tmp_path):
+    prefix = built_for()
+    config = f"{tmp_path}{prefix}/etc/sshd_config"
+    os.makedirs(os.path.dirname(config))
+    with open(config, "w") as f:
+        f.write("# mine\n#Port 22\n")
+    assert install(prefix, DESTDIR=str(tmp_path)).returncode == 0
+    with open(config) as f:
+        assert f.read() == "# mine\n#Port 22\n"
+
+
+@pytest.mark.parametrize("prefix", ["/", "/usr"])
+def test_not_over_the_systems(prefix, tmp_path):
+    done = install(prefix, DESTDIR=str(tmp_path))
+    assert done.returncode != 0
+    assert "system's OpenSSH" in done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+def test_runs(tmp_path):
+    """Installed for real, where nobody else sees it: a login on its port."""
+    if os.getuid() != 0:
+        pytest.skip("must be root to mount a prefix")
+    prefix = built_for()
+    script = f"""
+        set -eu
+        mount -t tmpfs tmpfs {prefix}
+        ip link set lo up
+        {HERE}/install {TREE} {prefix} {prefix}/sbin {prefix}/etc
+        ssh-keygen -q -t ed25519 -N '' -f {tmp_path}/key
+        {prefix}/sbin/sshd -t
+        {prefix}/sbin/sshd -D -o PidFile=none -o StrictModes=no \\
+            -o AuthorizedKeysFile={tmp_path}/key.pub &
+        pid=$!
+        for i in $(seq 100); do
+            ss -Htln 'sport = :2222' | grep -q . && break
+            sleep 0.1
+        done
+        {prefix}/bin/ssh -p 2222 -i {tmp_path}/key -n \\
+            -o UserKnownHostsFile=/dev/null -o StrictHostKeyChecking=no \\
+            root@127.0.0.1 'echo in; readlink /proc/$PPID/exe' || s=$?
+        kill $pid
+        exit ${{s:-0}}
+    """
+    done = subprocess.run(
+        [os.path.join(HERE, "in-tree"), "/", "unshare", "-p", "--fork",
+         "--mount-proc", "sh", "-c", script], capture_output=True, text=True,
+        timeout=300, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "\nin\n" in "\n" + done.stdout
+    assert f"{prefix}/libexec/sshd-session" in done.stdout
