@@ -30,7 +30,7 @@ def read(path):
         return ""
 
 
-def wait_until(what, condition, timeout_s=60):
+def wait_until(what, condition, timeout_s=300):
     """What the condition returned, once it is true."""
     end_s = time.monotonic() + timeout_s
     while not (value := condition()):
@@ -92,7 +92,7 @@ class Place:
         self.started.append(process)
         return process
 
-    def run(self, argv, timeout_s=60, **kwargs):
+    def run(self, argv, timeout_s=300, **kwargs):
         process = self.start(argv, text=True, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              **kwargs)

