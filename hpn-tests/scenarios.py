@@ -110,10 +110,10 @@ def row(name, level, spec, must, **more):
 
 TOOLS = ("ssh", "scp", "scp-O", "sftp")
 TELLING = {
-    "10m-20ms-scp-get", "10m-300ms-ssh-get", "100m-1ms-ssh-put", "100m-100ms-sftp-put",
-    "100m-200ms-scp-O-get", "1g-1ms-scp-put", "1g-20ms-ssh-get",
-    "1g-100ms-scp-O-put", "1g-100ms-sftp-get", "1g-300ms-ssh-put",
-    "10g-20ms-ssh-put",
+    "10m-20ms-scp-get", "10m-300ms-ssh-get", "100m-1ms-ssh-put",
+    "100m-100ms-sftp-put", "100m-200ms-scp-O-get", "1g-1ms-scp-put",
+    "1g-20ms-ssh-get", "1g-100ms-scp-O-put", "1g-100ms-sftp-get",
+    "1g-300ms-ssh-put",
 }
 
 
