@@ -13,6 +13,7 @@ import math
 GB = 10**9
 MIB = 1 << 20
 COPIES = "sftp and scp that fill the path"
+SENDER = "The sender and the cost of a byte"
 
 RATES_MBIT = {"10m": 10, "100m": 100, "1g": 1000, "10g": 10000}
 AES = "aes128-gcm@openssh.com"
@@ -223,10 +224,11 @@ row("forwarded-8", "netem",
     transfer("1g-200ms", "get", 128 * MIB, channels=8, via="L",
              queue_packets=1000000),
     {"together": 0.95, "share": 0.80})
-for direction in ("get", "put"):
-    row(f"shell-beside-20ms-{direction}", "netem",
-        transfer("100m-20ms", direction, 256 * MIB, channels=1,
-                 shell={"every_s": 0.05}), {"echo": 60})
+for rtt, until in ((20, None), (100, SENDER)):
+    for direction in ("get", "put"):
+        row(f"shell-beside-{rtt}ms-{direction}", "netem",
+            transfer(f"100m-{rtt}ms", direction, 256 * MIB, channels=1,
+                     shell={"every_s": 0.05}), {"echo": 60}, until=until)
 
 # 8. No TCP_INFO, or not of the whole path
 
