@@ -13,6 +13,7 @@ A transfer is a dict. What moves:
 The path (guest/net.py has the details):
     rate_mbit, rtt_us, cc, tcp_buffers   raised (the default) or default
     queue_bdp   the queue, in BDPs (1), or queue_packets
+    aqm         the router has fq_codel, and marks instead of dropping (ECN)
     loss, reorder, jitter_percent   as netem takes them; seed of its dice (1)
     changes     [[seconds since the first byte, {fields of the path}], ...]
 What else happens:

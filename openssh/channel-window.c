@@ -57,6 +57,9 @@
  */
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
+/* The least time (us) between two looks at what the socket sends. */
+#define UNSENT_LEAST_US	10000
+
 /* OpenSSH before 9.5 has no pings, so that no peer has them for us. */
 #ifndef SSH2_MSG_PING
 # define SSH2_MSG_PING	192
@@ -70,6 +73,7 @@ struct channel_window {
 	struct chanbudget_share share;
 	int id;			/* of the channel */
 	int bulk;		/* the window follows the path */
+	uint64_t turn;		/* the one in which it last sent a packet */
 	struct chanwin cw;
 	uint32_t seen;		/* c->local_consumed at the last look */
 	uint64_t granted;	/* bytes of credit ever, initial window too */
@@ -94,6 +98,9 @@ struct channel_windows {
 	uint64_t rtt_us;	/* last one probed; 0 = unknown */
 	uint64_t least_rtt_us;	/* of the path as it is, without queues */
 	uint64_t probe_us;	/* time of the next look at the socket */
+	u_int unsent;		/* bytes of bulk data that may wait unsent */
+	uint64_t unsent_us;	/* when to look at that again */
+	uint64_t turn;		/* counts the times that nothing waited */
 };
 
 static uint64_t
@@ -184,10 +191,8 @@ windows_start(struct ssh *ssh, struct channel_windows *ws)
 	 * algorithm would hold them back for a round trip. sshd only turns
 	 * it off for sessions.
 	 */
-	if (ssh_packet_connection_is_on_socket(ssh)) {
+	if (ssh_packet_connection_is_on_socket(ssh))
 		set_nodelay(ssh_packet_get_connection_in(ssh));
-		path_bound_unsent(ssh_packet_get_connection_out(ssh));
-	}
 }
 
 static struct channel_window *
@@ -257,6 +262,28 @@ probe_inband(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	}
 	if (r != 0)
 		fatal_fr(r, "channel %d", c->self);
+}
+
+/*
+ * Bulk data waits where a keystroke can overtake it: in its channel, not in
+ * the kernel, which gets what it sends in a few turns of the main loop.
+ */
+static void
+bound_unsent(struct ssh *ssh, struct channel_windows *ws)
+{
+	struct path_info path;
+	uint64_t now;
+	u_int unsent;
+
+	if (ws->no_tcp || (now = now_us()) < ws->unsent_us)
+		return;
+	if (path_probe(ssh_packet_get_connection_out(ssh), &path) != 0)
+		ws->no_tcp = errno != EAGAIN;
+	ws->unsent_us = now + MAXIMUM(path.rtt_us, UNSENT_LEAST_US);
+	if ((unsent = path_unsent(path.send_rate)) == ws->unsent || ws->no_tcp)
+		return;
+	ws->unsent = unsent;
+	path_bound_unsent(ssh_packet_get_connection_out(ssh), unsent);
 }
 
 /* What the socket knows moves no faster than once a round trip. */
@@ -373,9 +400,29 @@ channel_window_credit(struct ssh *ssh, Channel *c,
 		if (c->window->bulk)
 			probe(ssh, c, *wsp, now_us());
 	}
-	if (c->window->bulk)
+	if (c->window->bulk) {
+		bound_unsent(ssh, *wsp);
 		return adaptive_credit(ssh, c, c->window, *wsp);
+	}
 	return c->local_consumed > 0 ? stock_credit(c) : 0;
+}
+
+size_t
+channel_window_send(struct ssh *ssh, Channel *c, struct channel_windows *ws,
+    size_t len)
+{
+	struct channel_window *w = c->window;
+
+	if (w == NULL || !w->bulk || ws->unsent == 0 ||
+	    ws->unsent >= PATH_UNSENT_MAX)
+		return len;
+	/* Each channel has its packet before any has a second one. */
+	if (!ssh_packet_have_data_to_write(ssh))
+		ws->turn++;
+	if (w->turn == ws->turn)
+		return 0;
+	w->turn = ws->turn;
+	return MINIMUM(len, ws->unsent);
 }
 
 /* Tenths of MB/s from the first byte consumed to the last */

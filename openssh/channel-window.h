@@ -47,6 +47,13 @@ void	 channel_windows_free(struct ssh *, struct channel_windows *);
 u_int	 channel_window_credit(struct ssh *, Channel *,
 	    struct channel_windows **);
 
+/*
+ * How much of len (bytes) a channel may make a packet of now: 0 while what it
+ * sent last still waits, on a path so slow that others would have to wait.
+ */
+size_t	 channel_window_send(struct ssh *, Channel *,
+	    struct channel_windows *, size_t);
+
 /* Appends a line on how a channel fares, unless its window is fixed. */
 void	 channel_window_status(const Channel *, const struct channel_windows *,
 	    struct sshbuf *);

@@ -55,6 +55,10 @@ path_probe(int fd, struct path_info *path)
 	if (len >= offsetof(struct tcp_info, tcpi_min_rtt) +
 	    sizeof(ti.tcpi_min_rtt) && ti.tcpi_min_rtt != UINT32_MAX)
 		path->min_rtt_us = ti.tcpi_min_rtt;
+	/* Linux 3.15 and later, paced or not; all ones until there is an RTT */
+	if (len >= offsetof(struct tcp_info, tcpi_pacing_rate) +
+	    sizeof(ti.tcpi_pacing_rate) && ti.tcpi_pacing_rate != UINT64_MAX)
+		path->send_rate = ti.tcpi_pacing_rate;
 	return 0;
 #else
 	memset(path, 0, sizeof(*path));
@@ -63,12 +67,23 @@ path_probe(int fd, struct path_info *path)
 #endif
 }
 
+u_int
+path_unsent(uint64_t rate)
+{
+	uint64_t unsent = rate / (1000000 / PATH_UNSENT_US);
+
+	if (rate == 0 || unsent >= PATH_UNSENT_MAX)
+		return PATH_UNSENT_MAX;
+	if (unsent <= PATH_UNSENT_MIN)
+		return PATH_UNSENT_MIN;
+	/* A rate wavers: not every change is worth a system call. */
+	return unsent / PATH_UNSENT_STEP * PATH_UNSENT_STEP;
+}
+
 void
-path_bound_unsent(int fd)
+path_bound_unsent(int fd, u_int unsent)
 {
 #ifdef TCP_NOTSENT_LOWAT
-	int unsent = PATH_UNSENT;
-
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
 	    sizeof(unsent)) == -1)
 		debug_f("TCP_NOTSENT_LOWAT: %s", strerror(errno));

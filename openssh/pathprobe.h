@@ -21,6 +21,7 @@
 struct path_info {
 	uint64_t rtt_us;	/* smoothed round trip time */
 	uint64_t min_rtt_us;	/* least seen; 0 = the kernel doesn't say */
+	uint64_t send_rate;	/* bytes/s, the most it would send; 0 = likewise */
 };
 
 /*
@@ -31,15 +32,24 @@ struct path_info {
 int	 path_probe(int fd, struct path_info *);
 
 /*
- * Data (bytes) that waits in the kernel unsent while more is to come: what it
- * holds beyond the congestion window, nothing can overtake. A write of ours
- * may join it: 20 ms at 100 Mbit/s together. Less would leave fast links
- * without work between two turns of the main loop.
+ * Data (bytes) that waits unsent while more is to come: nothing can overtake
+ * it. So many us at the rate that the kernel sends at: a few turns of the main
+ * loop. The most leaves fast links no idle moment between two turns, the least
+ * is a packet.
  */
-#define PATH_UNSENT	(128 * 1024)
+#define PATH_UNSENT_US	4000
+#define PATH_UNSENT_MAX	(128 * 1024)
+#define PATH_UNSENT_MIN	(16 * 1024)
+#define PATH_UNSENT_STEP	(8 * 1024)
 
-/* Keep the kernel from taking much more than that (tcp(7)), if it can. */
-void	 path_bound_unsent(int);
+/* That amount at a rate (bytes/s, 0 = unknown), in whole steps. Pure. */
+u_int	 path_unsent(uint64_t);
+
+/*
+ * Keep the kernel from taking much more than so many bytes (tcp(7),
+ * TCP_NOTSENT_LOWAT), if it can.
+ */
+void	 path_bound_unsent(int, u_int);
 
 /*
  * Slack (us) for what an answer in SSH takes longer than one in TCP, on a path

@@ -69,12 +69,22 @@ def netem(spec):
     delay_us = spec["rtt_us"] // 2 // (len(hosts(spec)) - 1)
     jitter = spec.get("jitter_percent", 0) * delay_us // 100
     args = [f"delay {delay_us}us" + (f" {jitter}us" if jitter else ""),
-            f"rate {spec['rate_mbit']}mbit", f"limit {queue_packets(spec)}"]
+            f"limit {queue_packets(spec)}"]
+    if not spec.get("aqm"):
+        args.append(f"rate {spec['rate_mbit']}mbit")
     if spec.get("loss"):
         args.append(f"loss {spec['loss']}")
     if spec.get("slot_us"):
         args.append(f"slot {spec['slot_us']}us {spec['slot_us']}us")
     return " ".join(args)
+
+
+def aqm(spec, verb, device):
+    """The link of a router that manages its queue, behind netem's delay."""
+    burst = max(spec["rate_mbit"] * spec.get("slot_us", 0) // 8, 2 * PACKET)
+    return [f"qdisc {verb} dev {device} parent 1: handle 2: tbf rate "
+            f"{spec['rate_mbit']}mbit burst {burst} limit 1g",
+            f"qdisc {verb} dev {device} parent 2: handle 3: fq_codel ecn"]
 
 
 class Path:
@@ -121,6 +131,9 @@ class Path:
                 lines += [f"qdisc {verb} dev {device} parent 1: netem "
                           f"limit 100000 {self.spec['reorder']}"
                           for device in devices]
+            if self.spec.get("aqm"):
+                lines += [line for device in devices
+                          for line in aqm(self.spec, verb, device)]
             tc(lines, router)
 
     def change(self, fields):
@@ -136,6 +149,8 @@ class Path:
 
 def sysctl(ns, spec):
     values = {"tcp_no_metrics_save": "1", "ip_forward": "0"}
+    if spec.get("aqm"):
+        values["tcp_ecn"] = "1"
     if ns.startswith("router"):
         values["ip_forward"] = "1"
     elif spec.get("tcp_buffers", "raised") == "raised":

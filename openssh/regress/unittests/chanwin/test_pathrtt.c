@@ -224,9 +224,35 @@ sources(void)
 	TEST_DONE();
 }
 
+/* What may wait unsent is worth the same time at any rate, within bounds. */
+static void
+test_unsent(void)
+{
+	static const struct {
+		uint64_t mbit;
+		u_int unsent;
+	} rates[] = {
+		{ 0, PATH_UNSENT_MAX },		/* unknown */
+		{ 1, 16 * 1024 }, { 10, 16 * 1024 },
+		{ 33, 16 * 1024 }, { 50, 24 * 1024 }, { 100, 48 * 1024 },
+		{ 200, 96 * 1024 }, { 263, PATH_UNSENT_MAX },
+		{ 1000, PATH_UNSENT_MAX }, { 400000, PATH_UNSENT_MAX },
+	};
+	size_t i;
+
+	TEST_START("what may wait unsent");
+	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+		ASSERT_U_INT_EQ(path_unsent(rates[i].mbit * 125000),
+		    rates[i].unsent);
+	ASSERT_U_INT_EQ(path_unsent(UINT64_MAX), PATH_UNSENT_MAX);
+	ASSERT_U_INT_EQ(path_unsent(1), PATH_UNSENT_MIN);
+	TEST_DONE();
+}
+
 void
 test_pathrtt(void)
 {
+	test_unsent();
 	sources();
 	own_queue();
 	longer_path();
