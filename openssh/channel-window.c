@@ -57,6 +57,9 @@
  */
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
+/* A segment out of order is taken for the first of some for so many RTTs. */
+#define LATE_RTTS	16
+
 /* The least time (us) between two looks at what the socket sends. */
 #define UNSENT_LEAST_US	10000
 
@@ -98,6 +101,8 @@ struct channel_windows {
 	uint64_t rtt_us;	/* last one probed; 0 = unknown */
 	uint64_t least_rtt_us;	/* of the path as it is, without queues */
 	uint64_t probe_us;	/* time of the next look at the socket */
+	uint64_t late;		/* segments out of order, at the last one */
+	uint64_t late_us;	/* until when more are to be expected */
 	u_int unsent;		/* bytes of bulk data that may wait unsent */
 	uint64_t unsent_us;	/* when to look at that again */
 	uint64_t turn;		/* counts the times that nothing waited */
@@ -295,6 +300,9 @@ probe_tcp(struct ssh *ssh, struct channel_windows *ws, uint64_t now)
 	if (path_probe(ssh_packet_get_connection_in(ssh), &ws->tcp) != 0)
 		ws->no_tcp = errno != EAGAIN;
 	ws->probe_us = now + ws->tcp.rtt_us;
+	if (ws->tcp.late != ws->late)
+		ws->late_us = now + LATE_RTTS * ws->tcp.rtt_us;
+	ws->late = ws->tcp.late;
 }
 
 static void
@@ -369,6 +377,7 @@ adaptive_credit(struct ssh *ssh, Channel *c, struct channel_window *w,
 	}
 	ws->consumed += took;
 	probe(ssh, c, ws, w->last_us);
+	w->cw.late = w->last_us < ws->late_us;
 	chanwin_update(&w->cw, took, waiting, ws->rtt_us, w->last_us,
 	    SSHBUF_SIZE_MAX);
 	w->seen = c->local_consumed;

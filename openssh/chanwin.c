@@ -20,7 +20,8 @@
  *	target   = bdp + headroom, at least base, at most the limit
  *	bdp      = the most delivered in one of the last few round trips
  *	headroom = 2 * bdp, but at most CHANWIN_HEADROOM_MAX
- *	           (+ 3 * growth towards peers with bounded buffers)
+ *	           (+ 3 * growth towards peers with bounded buffers;
+ *	           2 * bdp + 14 * growth if what comes is late, too)
  *	credit   = target - (what the peer may still send + backlog)
  *
  * Delivered counts what both arrived and was consumed: a reader that lags
@@ -31,6 +32,10 @@
  * gained in the last round trip: 1/2 of it when doubling, 0.65 in BBR's
  * startup; bdp + 3 * growth covers the next one of either. As growth ends so
  * does this part of the headroom, with no state to leave.
+ *
+ * Where segments get lost TCP hands over what is behind them a round trip
+ * late, and credit comes as late as that. A sender in BBR's startup has sent
+ * (2.89 + 2.89^2) * bdp by then, and two or three of them at full rate.
  */
 
 #include "includes.h"
@@ -193,6 +198,8 @@ decide(struct chanwin *cw, uint64_t interval_us)
 	else if (cw->limited == CHANWIN_GREW && 2 * cw->bdp > room)
 		cw->limited = CHANWIN_PEER;
 	headroom = MINIMUM(2 * cw->bdp, room);
+	if (cw->bounded_peer && cw->late)
+		headroom = 2 * cw->bdp + 14 * cw->growth;
 	if (standing_backlog(cw, interval_us) >= CHANWIN_LAG) {
 		/* A lagging reader may cost what it always did, no more. */
 		headroom = MINIMUM(headroom, cw->base);

@@ -87,6 +87,8 @@ struct chanwin {
 	/* configuration */
 	uint32_t base;		/* bytes: initial window, never less */
 	int bounded_peer;	/* sender's buffer doesn't follow our credit */
+	int late;		/* what comes may have waited a round trip for
+				 * a segment that was lost; set at any time */
 
 	/* state */
 	uint64_t now_us;	/* time of the last update, */

@@ -55,6 +55,10 @@ path_probe(int fd, struct path_info *path)
 	if (len >= offsetof(struct tcp_info, tcpi_min_rtt) +
 	    sizeof(ti.tcpi_min_rtt) && ti.tcpi_min_rtt != UINT32_MAX)
 		path->min_rtt_us = ti.tcpi_min_rtt;
+	/* Linux 5.4 and later: behind one that was lost, or overtaken */
+	if (len >= offsetof(struct tcp_info, tcpi_rcv_ooopack) +
+	    sizeof(ti.tcpi_rcv_ooopack))
+		path->late = ti.tcpi_rcv_ooopack;
 	/* Linux 3.15 and later, paced or not; all ones until there is an RTT */
 	if (len >= offsetof(struct tcp_info, tcpi_pacing_rate) +
 	    sizeof(ti.tcpi_pacing_rate) && ti.tcpi_pacing_rate != UINT64_MAX)

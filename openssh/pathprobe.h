@@ -21,6 +21,7 @@
 struct path_info {
 	uint64_t rtt_us;	/* smoothed round trip time */
 	uint64_t min_rtt_us;	/* least seen; 0 = the kernel doesn't say */
+	uint64_t late;		/* segments out of order so far; 0 = likewise */
 	uint64_t send_rate;	/* bytes/s, the most it would send; 0 = likewise */
 };
 

@@ -63,12 +63,15 @@ struct link {
 	enum startup startup;
 	int bounded;
 	u_int stops;		/* rounds that it stops for, and goes on for */
+	int late;		/* so many segments are lost that TCP hands
+				 * over all data a round trip late */
 
 	/* state */
 	struct chanwin cw;
 	uint64_t now_us;
 	uint64_t cwnd, inflight, queue, credit;		/* sender, bytes */
 	uint64_t data[HALF], acks[HALF], credits[HALF];	/* on the way */
+	uint64_t held[STEPS_PER_RTT];	/* behind a lost segment */
 	uint64_t backlog;				/* receiver, bytes */
 	uint32_t window;
 	int started;		/* the startup phase is over */
@@ -86,6 +89,7 @@ static void
 link_init(struct link *l)
 {
 	chanwin_init(&l->cw, BASE, l->bounded, l->now_us);
+	l->cw.late = l->late;
 	l->credit = l->window = BASE;
 	l->cwnd = 10 * MSS;
 	if (l->startup == OPEN_WINDOW) {
@@ -159,7 +163,8 @@ receiver_turn(struct link *l, uint64_t arrived, uint64_t *reader)
 	ASSERT_U32_GE(l->cw.target, BASE);
 	/* Rule 1: never more than three times what a round trip brought */
 	l->delivered_max = MAXIMUM(l->delivered_max, l->cw.bdp);
-	ASSERT_U64_LE(l->cw.target, MAXIMUM(BASE, 3 * l->delivered_max));
+	ASSERT_U64_LE(l->cw.target, MAXIMUM(BASE,
+	    (l->late ? 17 : 3) * l->delivered_max));
 	return credit;
 }
 
@@ -172,6 +177,10 @@ receiver_step(struct link *l, u_int slot)
 		reader = 0;
 
 	l->acks[slot] = left;
+	if (l->late) {
+		left = l->held[l->steps % STEPS_PER_RTT];
+		l->held[l->steps % STEPS_PER_RTT] = l->acks[slot];
+	}
 	l->credits[slot] = 0;
 	do {
 		piece = MINIMUM(left, TURN);
@@ -297,6 +306,27 @@ fast_reader(enum startup startup, int bounded)
 	}
 }
 
+/* Where data is late, the window is no bottleneck either (rule 2). */
+static void
+late_data(enum startup startup)
+{
+	struct link l;
+	uint64_t bdp;
+	u_int i;
+
+	for (i = 0; i < NLINKS; i++) {
+		link_random(&l, i);
+		l.startup = startup;
+		l.bounded = l.late = 1;
+		link_run(&l);
+		bdp = l.rate * STEPS_PER_RTT;
+		ASSERT_U64_LE(l.cw.target,
+		    MAXIMUM(BASE, 3 * (bdp + bdp / 10)));
+		if (9 * bdp < LIMIT)
+			ASSERT_U64_LE(l.limited * 100, l.steps * 2);
+	}
+}
+
 static void
 slow_reader(void)
 {
@@ -355,6 +385,12 @@ test_chanwin_link(void)
 	TEST_DONE();
 	TEST_START("chanwin 100 links, unknown peer, window open");
 	fast_reader(OPEN_WINDOW, 0);
+	TEST_DONE();
+	TEST_START("chanwin 100 links, late data, slow start");
+	late_data(SLOW_START);
+	TEST_DONE();
+	TEST_START("chanwin 100 links, late data, BBR startup");
+	late_data(BBR_STARTUP);
 	TEST_DONE();
 	TEST_START("chanwin 100 links, slow readers");
 	slow_reader();

@@ -111,6 +111,7 @@ channel_turn(struct connection *w, struct channel *c, uint64_t took)
 		return NULL;
 	}
 	w->consumed += took;
+	c->cw.late = w->now_us >> 20 & 1;	/* comes and goes */
 	chanwin_update(&c->cw, took, c->backlog, w->rtt_us, w->now_us,
 	    128 * MIB);
 	limit = chanbudget_ask(w->budget, &c->share, c->cw.target,
