@@ -24,6 +24,7 @@ void test_chanbudget(void);
 void test_pathrtt(void);
 void test_pathinband(void);
 void test_windowmax(void);
+void test_sftpdepth(void);
 void test_walk(void);
 
 void
@@ -35,5 +36,6 @@ tests(void)
 	test_pathrtt();
 	test_pathinband();
 	test_windowmax();
+	test_sftpdepth();
 	test_walk();
 }

@@ -1,0 +1,202 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/*
+ * The depth of sftp's requests, on simulated links: requests take half a round
+ * trip to get there, and are answered in order through a bottleneck, by a
+ * sender that is in slow start at first.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "misc.h"
+#include "sftp-depth.h"
+
+#define MIB		(1024.0 * 1024)
+#define LARGE		(255 * 1024)	/* bytes, a request of ours */
+#define SMALL		(32 * 1024)	/* ditto, to servers without limits */
+#define MANY		20000		/* more requests than are under way */
+
+void test_sftpdepth(void);
+
+struct server {
+	double rate, rtt_s;	/* bytes/s */
+	double free_s;		/* when the bottleneck is */
+	double due_s[MANY];	/* ring: when the reply will be there */
+	double start_s;
+	u_int sent, answered;
+};
+
+static double
+rate_at(const struct server *s, double t)
+{
+	double rate = 14480 / s->rtt_s;
+
+	for (t -= s->start_s; t > 0 && rate < s->rate; t -= s->rtt_s)
+		rate *= 2;
+	return MINIMUM(rate, s->rate);
+}
+
+static void
+send_request(struct server *s, size_t len, double now)
+{
+	double at_s = MAXIMUM(s->free_s, now + s->rtt_s / 2);
+
+	s->free_s = at_s + len / rate_at(s, at_s);
+	s->due_s[s->sent % MANY] = s->free_s + s->rtt_s / 2;
+	s->sent++;
+}
+
+/*
+ * A file of so many bytes, as sftp fetches it from *now on. Returns bytes/s of
+ * its last third; *peak is the most that was under way.
+ */
+static double
+fetch(struct server *s, struct sftp_depth *d, uint64_t count, size_t len,
+    double *now, double *peak)
+{
+	uint64_t asked = 0, got = 0;
+	u_int max_req = 1;
+	double third_s = 0;
+
+	sftp_depth_opened(d, *now, *now + s->rtt_s);
+	*now += s->rtt_s;
+	*peak = 0;
+	while (got < count) {
+		while (s->sent - s->answered < max_req && asked < count) {
+			send_request(s, len, *now);
+			asked += len;
+		}
+		*peak = MAXIMUM(*peak, (double)(asked - got));
+		*now = MAXIMUM(*now, s->due_s[s->answered % MANY]);
+		sftp_depth_done(d, len, *now);
+		s->answered++;
+		got += len;
+		if (third_s == 0 && got >= count / 3 * 2)
+			third_s = *now;
+		if (max_req < sftp_depth_requests(d, len))
+			max_req++;
+	}
+	return count / 3 / (*now - third_s);
+}
+
+static void
+fills(double mbit, double rtt_ms, size_t len)
+{
+	struct server s = { .rate = mbit * 125000, .rtt_s = rtt_ms / 1000 };
+	struct sftp_depth d;
+	double bdp = s.rate * s.rtt_s, now = 12345.6, peak, rate, least;
+
+	s.start_s = now;
+	sftp_depth_init(&d, 0, now);
+	rate = fetch(&s, &d, MAXIMUM(30 * bdp, 64 * MIB), len, &now, &peak);
+	least = 0.95 * MINIMUM(1, SFTP_DEPTH_MAX / bdp);
+	test_subtest_info("%.0f Mbit/s x %.1f ms, %zu: %.0f %%, %.1f MiB",
+	    mbit, rtt_ms, len, rate / s.rate * 100, peak / MIB);
+	ASSERT_INT_EQ(rate >= least * s.rate, 1);
+	/* No more than three BDPs and a window's headroom */
+	ASSERT_INT_EQ(peak <= MAXIMUM(SFTP_DEPTH_BASE, 3 * bdp + 8 * MIB) +
+	    len, 1);
+	ASSERT_INT_EQ(peak <= SFTP_DEPTH_MAX + len, 1);
+}
+
+/* What was under way for a path that got slower is not asked for again. */
+static void
+follows(void)
+{
+	struct server s = { .rate = 125e6, .rtt_s = 0.3 };
+	struct sftp_depth d;
+	double now = 1, peak;
+
+	s.start_s = now;
+	sftp_depth_init(&d, 0, now);
+	fetch(&s, &d, 2e9, LARGE, &now, &peak);
+	ASSERT_INT_EQ(peak > 37.5e6, 1);
+	s.rate = 1.25e6;
+	fetch(&s, &d, 100e6, LARGE, &now, &peak);
+	fetch(&s, &d, 100e6, LARGE, &now, &peak);
+	ASSERT_INT_EQ(peak <= SFTP_DEPTH_BASE + LARGE, 1);
+}
+
+/* The user's number is the number, whatever the path. */
+static void
+fixed(void)
+{
+	struct server s = { .rate = 125e6, .rtt_s = 0.3 };
+	struct sftp_depth d;
+	double now = 1, peak;
+
+	s.start_s = now;
+	sftp_depth_init(&d, 7, now);
+	fetch(&s, &d, 100e6, LARGE, &now, &peak);
+	ASSERT_INT_EQ(peak == 7 * LARGE, 1);
+	ASSERT_U_INT_EQ(sftp_depth_requests(&d, 1), 7);
+}
+
+/* Answers to nothing, lengths of nothing, a clock that steps back */
+static void
+odd(void)
+{
+	struct sftp_depth d;
+
+	sftp_depth_init(&d, 0, 100);
+	ASSERT_U_INT_EQ(sftp_depth_requests(&d, LARGE), 64);
+	ASSERT_U_INT_EQ(sftp_depth_requests(&d, SFTP_DEPTH_BASE + 1), 1);
+	ASSERT_U_INT_EQ(sftp_depth_requests(&d, 0), SFTP_DEPTH_BASE);
+	sftp_depth_done(&d, LARGE, 100.1);
+	sftp_depth_opened(&d, 100.2, 100.2);
+	sftp_depth_opened(&d, 100.2, 90);
+	ASSERT_INT_EQ(d.rtt_us == 0, 1);
+	sftp_depth_done(&d, LARGE, 99);
+	sftp_depth_opened(&d, 100.2, 100.3);
+	sftp_depth_done(&d, 0, 98);
+	sftp_depth_done(&d, LARGE, 100.3);
+	ASSERT_U_INT_EQ(sftp_depth_requests(&d, LARGE), 64);
+}
+
+void
+test_sftpdepth(void)
+{
+	static const double mbit[] = { 10, 100, 1000, 10000 };
+	static const double rtt_ms[] = { 0.2, 1, 20, 100, 200, 300 };
+	size_t i, j;
+
+	TEST_START("sftp: requests fill the path");
+	for (i = 0; i < sizeof(mbit) / sizeof(mbit[0]); i++) {
+		for (j = 0; j < sizeof(rtt_ms) / sizeof(rtt_ms[0]); j++) {
+			fills(mbit[i], rtt_ms[j], LARGE);
+			fills(mbit[i], rtt_ms[j], SMALL);
+		}
+	}
+	TEST_DONE();
+	TEST_START("sftp: requests follow a path that got slower");
+	follows();
+	TEST_DONE();
+	TEST_START("sftp: a number of requests given");
+	fixed();
+	TEST_DONE();
+	TEST_START("sftp: odd answers and clocks");
+	odd();
+	TEST_DONE();
+}

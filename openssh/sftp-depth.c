@@ -1,0 +1,62 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <string.h>
+
+#include "misc.h"
+#include "sftp-depth.h"
+
+static uint64_t
+us(double s)
+{
+	return s * 1000000;
+}
+
+void
+sftp_depth_init(struct sftp_depth *d, u_int fixed, double now)
+{
+	memset(d, 0, sizeof(*d));
+	d->fixed = fixed;
+	/* What has been asked for waits in a file: it takes no memory. */
+	chanwin_init(&d->cw, SFTP_DEPTH_BASE, 1, us(now));
+}
+
+void
+sftp_depth_opened(struct sftp_depth *d, double asked, double now)
+{
+	/* A clock that stood or stepped back says nothing. */
+	if (now > asked)
+		d->rtt_us = MAXIMUM(us(now - asked), 1);
+}
+
+void
+sftp_depth_done(struct sftp_depth *d, size_t len, double now)
+{
+	chanwin_update(&d->cw, len, 0, d->rtt_us, us(now), SFTP_DEPTH_MAX);
+}
+
+u_int
+sftp_depth_requests(const struct sftp_depth *d, size_t len)
+{
+	if (d->fixed != 0)
+		return d->fixed;
+	return MAXIMUM(d->cw.target / MAXIMUM(len, 1), 1);
+}

@@ -1,0 +1,51 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_DEPTH_H
+#define SFTP_DEPTH_H
+
+#include "chanwin.h"
+
+/*
+ * How many requests of one sftp session may be under way. Requests are credit
+ * for the other end's data, so the controller of a channel's window says how
+ * many bytes to have asked for. The round trip time is what it took to open
+ * the file: nothing else is under way then. Pure; times are in seconds
+ * (monotime_double()).
+ */
+struct sftp_depth {
+	u_int fixed;		/* requests, if the user said; else 0 */
+	uint64_t rtt_us;	/* round trip time; 0 = unknown */
+	struct chanwin cw;
+};
+
+/* Bytes: what stock clients have under way, and the most. */
+#define SFTP_DEPTH_BASE	(64 * 255 * 1024)
+#define SFTP_DEPTH_MAX	(256 * 1024 * 1024)
+
+/* Start now, with so many requests, or with 0 by what the path takes. */
+void	 sftp_depth_init(struct sftp_depth *, u_int, double);
+
+/* A file was asked for at one time, and open at the other. */
+void	 sftp_depth_opened(struct sftp_depth *, double, double);
+
+/* The answer to a request for so many bytes of data came now. */
+void	 sftp_depth_done(struct sftp_depth *, size_t, double);
+
+/* Requests of so many bytes that may be under way; never 0. */
+u_int	 sftp_depth_requests(const struct sftp_depth *, size_t);
+
+#endif /* SFTP_DEPTH_H */
