@@ -115,15 +115,18 @@ path_choose(const struct path_info *tcp, const struct path_info *inband)
 
 /*
  * The mean rate, over whole round trips: what a window allows comes in one
- * burst of it, as fast as the path ever was.
+ * burst of it, as fast as the path ever was. Not over less than this (us): on
+ * a LAN it is the main loops that decide what comes in a round trip.
  */
+#define PATH_RATE_MIN_US	10000
+
 static void
 measure_rate(struct path_rtt *pr, uint64_t rtt_us, uint64_t consumed,
     uint64_t now_us)
 {
 	uint64_t took_us = now_us - pr->since_us;
 
-	if (pr->since_us != 0 && took_us < rtt_us)
+	if (pr->since_us != 0 && took_us < MAXIMUM(rtt_us, PATH_RATE_MIN_US))
 		return;
 	if (pr->since_us != 0 && took_us != 0) {
 		pr->rate = (consumed - pr->consumed) * 1000000 / took_us;

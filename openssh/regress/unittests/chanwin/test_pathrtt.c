@@ -224,6 +224,28 @@ sources(void)
 	TEST_DONE();
 }
 
+/*
+ * A LAN's RTT is shorter than a turn of the main loop, which brings much now and
+ * nothing then; a queue of our own makes it longer, and no other path.
+ */
+static void
+test_lan_in_bursts(void)
+{
+	struct path_rtt pr = { 0 };
+	struct path_info path = { .rtt_us = 200, .min_rtt_us = 200 };
+	uint64_t now_us = 1000000, consumed = 0, i;
+
+	TEST_START("bursts on a LAN");
+	for (i = 0; i < 10000; i++) {
+		now_us += 200;
+		if (i % 7 == 0)
+			consumed += 7 * 240000;
+		path.rtt_us = MINIMUM(200 + i, 6000);
+		ASSERT_U64_LE(path_rtt_us(&pr, &path, consumed, now_us), 400);
+	}
+	TEST_DONE();
+}
+
 /* What may wait unsent is worth the same time at any rate, within bounds. */
 static void
 test_unsent(void)
@@ -253,6 +275,7 @@ void
 test_pathrtt(void)
 {
 	test_unsent();
+	test_lan_in_bursts();
 	sources();
 	own_queue();
 	longer_path();
