@@ -16,17 +16,45 @@
 
 #include "includes.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <string.h>
 
+#include "log.h"
 #include "sftp-reply.h"
+
+/* An error, or the end, is for the read or write that comes next to find. */
+static int
+ready(int fd, short events)
+{
+	struct pollfd pfd = { .fd = fd, .events = events };
+
+	return poll(&pfd, 1, 0) == 1;
+}
 
 int
 sftp_reply_waits(int fd)
 {
-	struct pollfd pfd;
+	return ready(fd, POLLIN);
+}
 
-	pfd.fd = fd;
-	pfd.events = POLLIN;
-	/* An error, or the end, is for the read that comes next to find. */
-	return poll(&pfd, 1, 0) == 1;
+int
+sftp_may_send(int fd)
+{
+	return ready(fd, POLLOUT);
+}
+
+int
+sftp_reply_first(int in, int out)
+{
+	struct pollfd pfd[2] = {
+		{ .fd = in, .events = POLLIN },
+		{ .fd = out, .events = POLLOUT }
+	};
+
+	while (poll(pfd, 2, -1) == -1) {
+		if (errno != EINTR)
+			fatal_f("poll: %s", strerror(errno));
+	}
+	return pfd[0].revents != 0;
 }

@@ -20,4 +20,16 @@
 /* Whether a reply can be read from fd without waiting, as far as is known. */
 int	 sftp_reply_waits(int);
 
+/*
+ * Whether a request can be sent to fd without waiting. A server that waits for
+ * us to read takes no more of them: reading has to go first.
+ */
+int	 sftp_may_send(int);
+
+/*
+ * Waits until a reply can be read from one fd, or if there is none, a request
+ * be sent to the other. Returns 1 for the former.
+ */
+int	 sftp_reply_first(int, int);
+
 #endif /* SFTP_REPLY_H */
