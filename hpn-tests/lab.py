@@ -6,6 +6,7 @@ A transfer is a dict. What moves:
     direction   get (server to client) or put
     client, server   trees below build/: pristine, openssh, fixed or debian12
     bytes       how many; lab.payload says which
+    tree        [directories, files in each, bytes in each], instead of bytes
     channels    so many at once, through a ControlMaster or a forwarding
     via         jump (a third host), proxycommand, L, R, D or streamlocal
     cipher, ssh_options, sshd_options
@@ -107,6 +108,8 @@ def check(transfer):
         raise LabError(f"exit status {result['exits']}:\n" +
                        transfer.read("ssh.log")[-500:] +
                        transfer.read("lab.log")[-1000:])
+    if "tree" in spec and result.get("sha256"):
+        raise LabError(f"differs: {result['sha256'][0]}")
     for digest in result.get("sha256", []):
         if digest != payload.digest(spec["bytes"]):
             raise LabError("bytes arrived damaged")

@@ -4,6 +4,7 @@ moved changes its SHA-256."""
 
 import functools
 import hashlib
+import os
 
 BLOCK = 256 << 10                       # bytes
 
@@ -18,6 +19,15 @@ def make(path, size):
             f.seek(i * BLOCK)
             f.write(stamp(i))
         f.truncate(size)
+
+
+def make_tree(path, dirs, files, size):
+    """So many directories with so many files each, no two the same."""
+    for i in range(dirs):
+        os.makedirs(f"{path}/{i}")
+        for k in range(files):
+            with open(f"{path}/{i}/{k}", "wb") as f:
+                f.write((stamp(i * files + k) * (size // 256 + 1))[:size])
 
 
 @functools.lru_cache(maxsize=None)

@@ -257,6 +257,8 @@ def copy(spec):
     remote, path = "server:", copy_path(spec)
     argv = {"scp": ["scp", "-s"], "scp-O": ["scp", "-O"],
             "sftp": ["sftp", "-b", f"{LAB}/batch"]}[spec["tool"]]
+    if "tree" in spec:
+        argv.append("-rp")
     argv = [f"{spec['client']}/{argv[0]}", "-vv", "-S",
             f"{spec['client']}/ssh", "-F", f"{LAB}/ssh_config"] + argv[1:]
     if spec["tool"] == "sftp":

@@ -100,7 +100,11 @@ def record_cpu(sshd):
 
 
 def digests(spec):
-    """SHA-256 of what arrived, of each channel."""
+    """SHA-256 of what arrived, of each channel; of a tree, what differs."""
+    if "tree" in spec:
+        return subprocess.run(["diff", "-r", tools.SOURCE,
+                               tools.copy_path(spec)], capture_output=True,
+                              text=True).stdout.splitlines()
     if spec["tool"] in ("raw", "ssh"):
         return [read(tools.series_path(i) + ".sha256").decode()
                 for i in range(spec.get("channels", 1))]
@@ -111,7 +115,10 @@ def digests(spec):
 def prepare(spec):
     """The network, the file, the servers. Returns path and servers."""
     path = net.Path(spec)
-    payload.make(tools.SOURCE, spec["bytes"])
+    if "tree" in spec:
+        payload.make_tree(tools.SOURCE, *spec["tree"])
+    else:
+        payload.make(tools.SOURCE, spec["bytes"])
     if "disk" in spec:
         net.sh(f"mkdir {LAB}/small; "
                f"mount -t tmpfs -o size={spec['disk']} small {LAB}/small")
@@ -126,13 +133,15 @@ def finish(spec, processes):
     """Waits for the end of a transfer. Returns exit statuses, and the names
     of programs that should have ended with it."""
     exits = [p.wait() for p in processes]
+    ended_s = time.monotonic()
     for pid, name in running(("ssh",)) if spec["tool"] == "ssh" else []:
         if "channels" in spec or spec.get("via") in tools.FORWARDS:
             os.kill(pid, signal.SIGTERM)    # the master, the forwarder
     end_s = time.monotonic() + 30
     while running(OURS) and time.monotonic() < end_s:
         time.sleep(0.1)
-    return {"exits": exits, "left": [name for _, name in running(OURS)]}
+    return {"exits": exits, "seconds": ended_s,
+            "left": [name for _, name in running(OURS)]}
 
 
 def main():
@@ -143,6 +152,7 @@ def main():
         watch.start()
     end = threading.Event()
     result = {"echo_ms": []}
+    start_s = time.monotonic()
     processes = tools.start(spec)
     threads = []
     for field, run in (("changes", lambda: change_path(spec, path)),
@@ -161,6 +171,7 @@ def main():
             end.set()
             threads[-1].join()
         result.update(finish(spec, processes))
+        result["seconds"] -= start_s
     if watch:
         watch.end.set()
         watch.join()

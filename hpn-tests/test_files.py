@@ -1,0 +1,32 @@
+"""Many small files: what counts is round trips."""
+
+from scenarios import link
+from scene import scenario
+
+TREE = [20, 50, 4096]
+
+
+# Round trips of 200 ms in 8 s, ssh's login included, where one file after the
+# other takes 4 each. (sftp looks twice at what scp looks at once.)
+GOAL, GOAL_SFTP = 40, 42
+
+
+def tree(tool, direction, server="openssh"):
+    return {"ours": dict(link("1g-200ms"), tool=tool, direction=direction,
+                         client="openssh", server=server, tree=TREE,
+                         bytes=TREE[0] * TREE[1] * TREE[2])}
+
+
+@scenario("small-files-scp-get", "check", GOAL, **tree("scp", "get"))
+@scenario("small-files-scp-put", "check", GOAL, **tree("scp", "put"))
+@scenario("small-files-sftp-get", "netem", GOAL_SFTP, **tree("sftp", "get"))
+@scenario("small-files-sftp-put", "netem", GOAL_SFTP, **tree("sftp", "put"))
+@scenario("small-files-scp-get-stock", "netem", GOAL,
+          **tree("scp", "get", "pristine"))
+@scenario("small-files-scp-put-stock", "netem", GOAL,
+          **tree("scp", "put", "pristine"))
+def test_small_files(scene, measured):
+    """1,000 files of 4 KiB in 20 directories."""
+    t = scene["ours"]
+    measured.at_most("round trips", t.result["seconds"] / 0.2, scene.case,
+                     "{:.1f}")

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""An sftp server (draft-ietf-secsh-filexfer-02) that misbehaves: for sftp -D and
+scp -D. It serves real files, and does one odd thing:
+
+    odd_sftp_server.py LOG [FAULT [NUMBER]]
+
+FAULT, at the NUMBERth (3) read or write:
+    write-fails     it says that one write failed, and that later ones didn't
+    read-fails      one read
+    closes          it ends
+    wrong-id        it answers a request that nobody sent
+    too-much        it sends more than was asked for
+or always:
+    short           reads return half of what was asked for
+    reorders        replies to reads come in pairs, the second first
+    no-limits       it doesn't know limits@openssh.com
+It leaves in LOG the most reads or writes that waited at once.
+"""
+
+import os
+import select
+import struct
+import sys
+
+INIT, OPEN, CLOSE, READ, WRITE, LSTAT, FSTAT, SETSTAT, FSETSTAT, OPENDIR, \
+    READDIR, _, MKDIR, _, REALPATH, STAT = 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, \
+    12, 13, 14, 15, 16, 17
+VERSION, STATUS, HANDLE, DATA, NAME, ATTRS, EXTENDED, REPLY = \
+    2, 101, 102, 103, 104, 105, 200, 201
+OK, EOF, NO_FILE, FAILURE, UNSUPPORTED = 0, 1, 2, 4, 8
+
+
+def string(data):
+    return struct.pack(">I", len(data)) + data
+
+
+class Message:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, count):
+        self.at += count
+        return self.data[self.at - count:self.at]
+
+    def number(self, form=">I"):
+        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+
+    def string(self):
+        return self.take(self.number())
+
+
+def attributes(st):
+    return struct.pack(">IQIIIII", 1 | 2 | 4 | 8, st.st_size, st.st_uid,
+                       st.st_gid, st.st_mode, int(st.st_atime),
+                       int(st.st_mtime))
+
+
+class Server:
+    def __init__(self, fault=None, number=3):
+        self.fault, self.number = fault, number
+        self.transfers = self.most = 0
+        self.handles, self.names = {}, {}
+        self.held = None
+        self.buffer = b""
+
+    # What goes in and out
+
+    def reply(self, kind, number, body):
+        data = struct.pack(">IBI", len(body) + 5, kind, number) + body
+        if self.fault == "reorders" and kind == DATA:
+            if self.held is None:
+                self.held = data
+                return
+            data, self.held = data + self.held, None
+        while data:
+            data = data[os.write(1, data):]
+
+    def flush(self):
+        """Nothing more is coming for now: what was held back goes."""
+        if self.held is not None:
+            os.write(1, self.held)
+            self.held = None
+
+    def status(self, number, code):
+        self.reply(STATUS, number, struct.pack(">I", code) + string(b"") * 2)
+
+    def messages(self):
+        """What has been sent so far, as one list."""
+        if not select.select([0], [], [], 0.05)[0]:
+            self.flush()
+        while True:
+            data = os.read(0, 1 << 20)
+            if not data:
+                raise SystemExit
+            self.buffer += data
+            if not select.select([0], [], [], 0.01)[0]:
+                break
+        found = []
+        while len(self.buffer) >= 4:
+            end = 4 + struct.unpack(">I", self.buffer[:4])[0]
+            if len(self.buffer) < end:
+                break
+            found.append(Message(self.buffer[4:end]))
+            self.buffer = self.buffer[end:]
+        return found
+
+    # Requests
+
+    def faulty(self, fault):
+        return self.fault == fault and self.transfers == self.number
+
+    def serve(self, m):
+        kind = m.number(">B")
+        number = m.number()
+        if kind == INIT:
+            extensions = b"" if self.fault == "no-limits" else \
+                string(b"limits@openssh.com") + string(b"1")
+            self.reply(VERSION, 3, extensions)
+            return
+        if kind in (READ, WRITE):
+            self.transfers += 1
+            if self.fault == "closes" and self.transfers == self.number:
+                raise SystemExit
+            if self.faulty("wrong-id"):
+                number += 1000000
+        try:
+            self.one(kind, number, m)
+        except FileNotFoundError:
+            self.status(number, NO_FILE)
+        except OSError:
+            self.status(number, FAILURE)
+
+    def one(self, kind, number, m):
+        if kind == EXTENDED:
+            if m.string() != b"limits@openssh.com" or \
+                    self.fault == "no-limits":
+                self.status(number, UNSUPPORTED)
+            else:
+                self.reply(REPLY, number, struct.pack(
+                    ">QQQQ", 262144, 261120, 261120, 1000))
+        elif kind == REALPATH:
+            path = os.path.realpath(m.string())
+            self.reply(NAME, number, struct.pack(">I", 1) + string(path) * 2 +
+                       struct.pack(">I", 0))
+        elif kind in (STAT, LSTAT):
+            self.reply(ATTRS, number, attributes(
+                (os.stat if kind == STAT else os.lstat)(m.string())))
+        elif kind in (OPEN, OPENDIR):
+            path = m.string()
+            flags = m.number() if kind == OPEN else 0
+            handle = b"%d" % number
+            if kind == OPENDIR:
+                self.names[handle] = (path, os.listdir(path))
+            else:
+                mode = os.O_RDWR | os.O_CREAT if flags & 2 else os.O_RDONLY
+                if flags & 0x10:
+                    mode |= os.O_TRUNC
+                self.handles[handle] = os.open(path, mode, 0o666)
+            self.reply(HANDLE, number, string(handle))
+        elif kind == CLOSE:
+            handle = m.string()
+            if self.names.pop(handle, None) is None:
+                os.close(self.handles.pop(handle))
+            self.status(number, OK)
+        elif kind == READDIR:
+            path, names = self.names[m.string()]
+            if not names:
+                self.status(number, EOF)
+                return
+            some = [names.pop() for _ in range(min(len(names), 10))]
+            self.reply(NAME, number, struct.pack(">I", len(some)) + b"".join(
+                string(n) * 2 + attributes(os.lstat(os.path.join(path, n)))
+                for n in some))
+        elif kind == READ:
+            fd = self.handles[m.string()]
+            offset, count = m.number(">Q"), m.number()
+            if self.fault == "short":
+                count = min(count, max(count // 2, 1000))
+            data = os.pread(fd, count, offset)
+            if self.faulty("read-fails"):
+                self.status(number, FAILURE)
+            elif self.faulty("too-much"):
+                self.reply(DATA, number, string(data + b"x" * 10))
+            elif data:
+                self.reply(DATA, number, string(data))
+            else:
+                self.status(number, EOF)
+        elif kind == WRITE:
+            fd = self.handles[m.string()]
+            offset = m.number(">Q")
+            if self.faulty("write-fails"):
+                self.status(number, FAILURE)
+                return
+            os.pwrite(fd, m.string(), offset)
+            self.status(number, OK)
+        elif kind == MKDIR:
+            os.mkdir(m.string())
+            self.status(number, OK)
+        elif kind in (SETSTAT, FSETSTAT):
+            self.status(number, OK)
+        elif kind == FSTAT:
+            self.reply(ATTRS, number,
+                       attributes(os.fstat(self.handles[m.string()])))
+        else:
+            self.status(number, UNSUPPORTED)
+
+    def run(self, log):
+        while True:
+            messages = self.messages()
+            waiting = sum(m.data[0] in (READ, WRITE) for m in messages)
+            if waiting > self.most:
+                self.most = waiting
+                with open(log, "w") as f:
+                    f.write(str(self.most))
+            for m in messages:
+                self.serve(m)
+
+
+Server(*sys.argv[2:3], *map(int, sys.argv[3:4])).run(sys.argv[1])

@@ -1,0 +1,546 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__linux__) || defined(__APPLE__)
+# include <pthread.h>
+# define HAVE_THREADS	1
+#endif
+
+#include "openbsd-compat/sys-queue.h"
+#include "openbsd-compat/sys-tree.h"
+
+#include "log.h"
+#include "misc.h"
+#include "progressmeter.h"
+#include "sshbuf.h"
+#include "ssherr.h"
+#include "xmalloc.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-many.h"
+#include "sftp-reply.h"
+
+extern int showprogress;
+
+#ifdef HAVE_THREADS
+
+/* Bytes: ten times what copying a file takes */
+#define STACK_SIZE	(256 * 1024)
+
+/*
+ * A job for so much (us) of the first round trip, which finds the connection
+ * idle. On a LAN few jobs keep it busy, and threads cost more than they win.
+ */
+#define JOB_US		100
+#define JOBS_MIN	8
+
+struct message {
+	struct sshbuf *m;
+	TAILQ_ENTRY(message) entry;
+};
+
+/* A job and its thread; or the program's first thread, which has no job. */
+struct fiber {
+	struct sftp_job job;
+	struct sftp_many *many;
+	struct sftp_jobs *jobs;
+	pthread_t thread;
+	pthread_cond_t wake;
+	int runs;		/* it is this one's turn */
+	int blocked;		/* until a reply comes */
+	int progress;		/* showprogress, while it runs */
+	uint64_t size;		/* bytes, of a file */
+	TAILQ_HEAD(, message) inbox;
+	TAILQ_ENTRY(fiber) entry;	/* of ready, waiting or idle */
+};
+
+TAILQ_HEAD(fibers, fiber);
+
+/* A request that is under way, and whose it is. */
+struct sent {
+	u_int id;
+	struct fiber *fiber;	/* NULL: nobody's */
+	RB_ENTRY(sent) entry;
+};
+
+RB_HEAD(requests, sent);
+
+struct sftp_many {
+	struct sftp_conn *conn;
+	void (*read)(struct sftp_conn *, struct sshbuf *);
+	int in, out;		/* file descriptors */
+	u_int max;
+	double asked;		/* when the first request was sent, seconds */
+	u_int files, dirs;	/* that have a fiber */
+	uint64_t bytes;		/* of these files */
+	int alone;		/* a large file has the connection to itself */
+	struct requests requests;
+	struct sent *last;	/* sent */
+	struct fibers ready, waiting, idle;
+	struct fiber first, *now;
+	pthread_mutex_t lock;	/* held by who runs */
+};
+
+static int
+sent_cmp(struct sent *a, struct sent *b)
+{
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+RB_GENERATE_STATIC(requests, sent, entry, sent_cmp)
+
+static void
+fiber_init(struct fiber *f, struct sftp_many *many)
+{
+	f->many = many;
+	TAILQ_INIT(&f->inbox);
+	if (pthread_cond_init(&f->wake, NULL) != 0)
+		fatal_f("pthread_cond_init failed");
+}
+
+/* Who waits for room may look again. */
+static void
+wake_waiting(struct sftp_many *many)
+{
+	TAILQ_CONCAT(&many->ready, &many->waiting, entry);
+}
+
+/* Reads a message and hands it to whose request it answers. */
+static void
+deliver(struct sftp_many *many)
+{
+	struct message *msg = xcalloc(1, sizeof(*msg));
+	struct sent *sent, find;
+	struct fiber *f;
+	uint64_t rtt_us;
+
+	if (RB_EMPTY(&many->requests))
+		fatal_f("all wait, and nothing is under way");
+	if ((msg->m = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	many->read(many->conn, msg->m);
+	if (sshbuf_len(msg->m) < 5)
+		fatal("Received message too short %zu", sshbuf_len(msg->m));
+	find.id = PEEK_U32(sshbuf_ptr(msg->m) + 1);
+	if ((sent = RB_FIND(requests, &many->requests, &find)) == NULL)
+		fatal("Unexpected reply %u", find.id);
+	if (many->asked != 0) {
+		rtt_us = (monotime_double() - many->asked) * 1000000;
+		many->max = MINIMUM(many->max,
+		    MAXIMUM(rtt_us / JOB_US, JOBS_MIN));
+		many->asked = 0;
+	}
+	f = sent->fiber;
+	RB_REMOVE(requests, &many->requests, sent);
+	free(sent);
+	if (f == NULL) {
+		sshbuf_free(msg->m);
+		free(msg);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&f->inbox, msg, entry);
+	if (f->blocked) {
+		f->blocked = 0;
+		TAILQ_INSERT_TAIL(&many->ready, f, entry);
+	}
+}
+
+/* Lets the next one run that can. It is on no list then. */
+static struct fiber *
+pass_on(struct sftp_many *many)
+{
+	struct fiber *f;
+
+	while ((f = TAILQ_FIRST(&many->ready)) == NULL)
+		deliver(many);
+	TAILQ_REMOVE(&many->ready, f, entry);
+	many->now = f;
+	showprogress = f->progress;
+	f->runs = 1;
+	pthread_cond_signal(&f->wake);
+	return f;
+}
+
+/* Lets others run until it is f's turn again. */
+static void
+give_way(struct sftp_many *many, struct fiber *f)
+{
+	f->runs = 0;
+	f->progress = showprogress;
+	if (pass_on(many) == f)
+		return;
+	while (!f->runs)
+		pthread_cond_wait(&f->wake, &many->lock);
+}
+
+/* Until a file's job has ended */
+static void
+wait_for_room(struct sftp_many *many)
+{
+	TAILQ_INSERT_TAIL(&many->waiting, many->now, entry);
+	give_way(many, many->now);
+}
+
+/* As if its meter had run: a line, in one piece */
+static void
+say_done(const struct fiber *f)
+{
+	off_t done = f->size;
+	const char *name = strrchr(f->job.src, '/');
+
+	start_progress_meter(name == NULL ? f->job.src : name + 1, f->size,
+	    &done);
+	stop_progress_meter();
+}
+
+static void
+run_job(struct sftp_many *many, struct fiber *f)
+{
+	int progress = showprogress;
+
+	/* There is one meter, and others are at work: say it at the end. */
+	if (f->job.depth == 0)
+		showprogress = 0;
+	if (f->job.run(&f->job) != 0)
+		f->jobs->failed = 1;
+	else if (progress && f->job.depth == 0 && f->size != 0)
+		say_done(f);
+	if (f->job.depth == 0) {
+		many->files--;
+		many->bytes -= f->size;
+		wake_waiting(many);
+	} else
+		many->dirs--;
+	if (--f->jobs->running == 0 && f->jobs->waits != NULL) {
+		TAILQ_INSERT_TAIL(&many->ready, f->jobs->waits, entry);
+		f->jobs->waits = NULL;
+	}
+	free(f->job.src);
+	free(f->job.dst);
+}
+
+static void *
+fiber_main(void *arg)
+{
+	struct fiber *f = arg;
+	struct sftp_many *many = f->many;
+
+	pthread_mutex_lock(&many->lock);
+	while (!f->runs)
+		pthread_cond_wait(&f->wake, &many->lock);
+	while (f->job.run != NULL) {
+		run_job(many, f);
+		TAILQ_INSERT_TAIL(&many->idle, f, entry);
+		give_way(many, f);
+	}
+	pthread_mutex_unlock(&many->lock);
+	return NULL;
+}
+
+/* Returns NULL when there can be no more threads. */
+static struct fiber *
+fiber_new(struct sftp_many *many)
+{
+	struct fiber *f = xcalloc(1, sizeof(*f));
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int r;
+
+	fiber_init(f, many);
+	/* Signals are for the first thread: handlers are as they were. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if ((r = pthread_attr_init(&attr)) == 0) {
+		(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
+		r = pthread_create(&f->thread, &attr, fiber_main, f);
+		pthread_attr_destroy(&attr);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r != 0) {
+		debug_f("pthread_create: %s", strerror(r));
+		pthread_cond_destroy(&f->wake);
+		free(f);
+		return NULL;
+	}
+	return f;
+}
+
+/* It gets no job, and ends. */
+static void
+fiber_free(struct sftp_many *many, struct fiber *f)
+{
+	f->job.run = NULL;
+	f->runs = 1;
+	pthread_cond_signal(&f->wake);
+	pthread_mutex_unlock(&many->lock);
+	pthread_join(f->thread, NULL);
+	pthread_mutex_lock(&many->lock);
+	pthread_cond_destroy(&f->wake);
+	free(f);
+}
+
+struct sftp_many *
+sftp_many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
+    struct sftp_conn *conn, int in, int out)
+{
+	struct sftp_many *many;
+	struct rlimit rl;
+
+	max = MINIMUM(max, SFTP_MANY_MAX);
+	/* Files here, too */
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
+		max = MINIMUM(max, rl.rlim_cur - rl.rlim_cur / 16);
+	if (max < 2)
+		return NULL;
+	many = xcalloc(1, sizeof(*many));
+	many->conn = conn;
+	many->read = read;
+	many->in = in;
+	many->out = out;
+	many->max = max;
+	many->asked = monotime_double();
+	RB_INIT(&many->requests);
+	TAILQ_INIT(&many->ready);
+	TAILQ_INIT(&many->waiting);
+	TAILQ_INIT(&many->idle);
+	fiber_init(&many->first, many);
+	many->now = &many->first;
+	if (pthread_mutex_init(&many->lock, NULL) != 0)
+		fatal_f("pthread_mutex_init failed");
+	pthread_mutex_lock(&many->lock);
+	return many;
+}
+
+void
+sftp_many_free(struct sftp_many *many)
+{
+	struct fiber *f;
+
+	if (many == NULL)
+		return;
+	while (!RB_EMPTY(&many->requests))
+		deliver(many);
+	while ((f = TAILQ_FIRST(&many->idle)) != NULL) {
+		TAILQ_REMOVE(&many->idle, f, entry);
+		fiber_free(many, f);
+	}
+	pthread_mutex_unlock(&many->lock);
+	pthread_mutex_destroy(&many->lock);
+	pthread_cond_destroy(&many->first.wake);
+	free(many);
+}
+
+/* Whether there is a fiber to have; waits for one for a file. */
+static int
+room(struct sftp_many *many, int depth, uint64_t size)
+{
+	/* They wait for their files, for which there is always some. */
+	if (depth != 0)
+		return many->dirs < many->max / SFTP_MANY_DIRS;
+	if (size > SFTP_MANY_FILE)
+		return 0;
+	while (many->alone || many->files >= many->max - many->max / SFTP_MANY_DIRS ||
+	    many->bytes + size > SFTP_MANY_BYTES)
+		wait_for_room(many);
+	return 1;
+}
+
+/* In the caller's thread; a large file with nothing beside it. */
+static int
+run_here(struct sftp_many *many, struct sftp_job *job)
+{
+	int r;
+
+	if (many == NULL || job->depth != 0)
+		return job->run(job);
+	while (many->alone || many->files != 0)
+		wait_for_room(many);
+	many->alone = 1;
+	r = job->run(job);
+	many->alone = 0;
+	wake_waiting(many);
+	return r;
+}
+
+/* Returns 0 once the job has a thread of its own. */
+static int
+run_beside(struct sftp_many *many, struct sftp_jobs *jobs,
+    const struct sftp_job *job)
+{
+	struct fiber *f;
+	uint64_t size = job->depth == 0 ? job->a.size : 0;
+
+	if (many == NULL)
+		return -1;
+	/* The size of a link is not that of what it leads to. */
+	if (job->depth == 0 && (S_ISLNK(job->a.perm) ||
+	    (job->a.flags & SSH2_FILEXFER_ATTR_SIZE) == 0))
+		return -1;
+	if (!room(many, job->depth, size))
+		return -1;
+	if ((f = TAILQ_FIRST(&many->idle)) != NULL)
+		TAILQ_REMOVE(&many->idle, f, entry);
+	else if ((f = fiber_new(many)) == NULL)
+		return -1;
+	f->job = *job;
+	f->jobs = jobs;
+	f->size = size;
+	f->progress = showprogress;
+	TAILQ_INSERT_TAIL(&many->ready, f, entry);
+	jobs->running++;
+	many->bytes += size;
+	if (job->depth == 0)
+		many->files++;
+	else
+		many->dirs++;
+	return 0;
+}
+
+void
+sftp_many_sent(struct sftp_many *many, const struct sshbuf *m)
+{
+	struct sent *sent;
+
+	if (many == NULL)
+		return;
+	if (sshbuf_len(m) < 5)
+		fatal_f("message of %zu bytes", sshbuf_len(m));
+	/* The server may take no more until its replies are read. */
+	while (!RB_EMPTY(&many->requests) &&
+	    sftp_reply_first(many->in, many->out))
+		deliver(many);
+	sent = xcalloc(1, sizeof(*sent));
+	sent->id = PEEK_U32(sshbuf_ptr(m) + 1);
+	sent->fiber = many->now;
+	if (RB_INSERT(requests, &many->requests, sent) != NULL)
+		fatal_f("request %u is under way already", sent->id);
+	many->last = sent;
+}
+
+void
+sftp_many_forget(struct sftp_many *many)
+{
+	many->last->fiber = NULL;
+}
+
+void
+sftp_many_get(struct sftp_many *many, struct sshbuf *m)
+{
+	struct fiber *f = many->now;
+	struct message *msg;
+	int r;
+
+	while ((msg = TAILQ_FIRST(&f->inbox)) == NULL) {
+		f->blocked = 1;
+		give_way(many, f);
+	}
+	TAILQ_REMOVE(&f->inbox, msg, entry);
+	sshbuf_reset(m);
+	if ((r = sshbuf_putb(m, msg->m)) != 0)
+		fatal_fr(r, "sshbuf_putb");
+	sshbuf_free(msg->m);
+	free(msg);
+}
+
+int
+sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs)
+{
+	while (jobs->running != 0) {
+		jobs->waits = many->now;
+		give_way(many, many->now);
+	}
+	return jobs->failed ? -1 : 0;
+}
+
+#else	/* HAVE_THREADS */
+
+static int
+run_beside(struct sftp_many *many, struct sftp_jobs *jobs,
+    const struct sftp_job *job)
+{
+	return -1;
+}
+
+static int
+run_here(struct sftp_many *many, struct sftp_job *job)
+{
+	return job->run(job);
+}
+
+struct sftp_many *
+sftp_many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
+    struct sftp_conn *conn, int in, int out)
+{
+	return NULL;
+}
+
+void
+sftp_many_free(struct sftp_many *many)
+{
+}
+
+void
+sftp_many_sent(struct sftp_many *many, const struct sshbuf *m)
+{
+}
+
+void
+sftp_many_forget(struct sftp_many *many)
+{
+}
+
+void
+sftp_many_get(struct sftp_many *many, struct sshbuf *m)
+{
+}
+
+int
+sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs)
+{
+	return jobs->failed ? -1 : 0;
+}
+
+#endif	/* HAVE_THREADS */
+
+void
+sftp_many_start(struct sftp_many *many, struct sftp_jobs *jobs,
+    const struct sftp_job *model, const char *src, const char *dst,
+    const Attrib *a, int depth)
+{
+	struct sftp_job job = *model;
+
+	job.src = xstrdup(src);
+	job.dst = xstrdup(dst);
+	job.a = *a;
+	job.depth = depth;
+	if (run_beside(many, jobs, &job) == 0)
+		return;
+	if (run_here(many, &job) != 0)
+		jobs->failed = 1;
+	free(job.src);
+	free(job.dst);
+}
