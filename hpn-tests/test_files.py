@@ -17,7 +17,7 @@ def tree(tool, direction, server="openssh"):
                          bytes=TREE[0] * TREE[1] * TREE[2])}
 
 
-@scenario("small-files-scp-get", "check", GOAL, **tree("scp", "get"))
+@scenario("small-files-scp-get", "netem", GOAL, **tree("scp", "get"))
 @scenario("small-files-scp-put", "check", GOAL, **tree("scp", "put"))
 @scenario("small-files-sftp-get", "netem", GOAL_SFTP, **tree("sftp", "get"))
 @scenario("small-files-sftp-put", "netem", GOAL_SFTP, **tree("sftp", "put"))
