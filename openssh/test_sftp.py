@@ -4,6 +4,7 @@ them: the files of a tree beside each other, and servers that misbehave."""
 import filecmp
 import os
 import random
+import re
 import shlex
 import subprocess
 import sys
@@ -150,9 +151,11 @@ def test_large_file_in_a_tree_has_its_meter(tmp_path, tree):
     assert sum("large" in line for line in done) == 1
 
 
+# Whichever of reading and sending comes first finds the end.
+GONE = "Connection closed|Connection reset|Broken pipe"
 FAULTS_GET = {
     "read-fails": "read remote",
-    "closes": "Connection closed",
+    "closes": GONE,
     "wrong-id": "Unexpected reply",
     "too-much": "Received more data than asked for",
 }
@@ -170,7 +173,7 @@ def test_get_from_an_odd_server(tmp_path, odd, fault, what):
         (f"x:{source}/0", "copy")
     status, error = scp(tmp_path, odd(fault), *argv)
     assert status != 0
-    assert FAULTS_GET[fault] in error
+    assert re.search(FAULTS_GET[fault], error)
     same = [name for name in os.listdir(source)
             if filecmp.cmp(source / name, tmp_path / "copy" / name
                            if what == "many" else tmp_path / "copy",
@@ -180,8 +183,8 @@ def test_get_from_an_odd_server(tmp_path, odd, fault, what):
 
 
 @pytest.mark.parametrize("fault, says", [
-    ("write-fails", "write remote"), ("closes", "Connection closed"),
-    ("wrong-id", "")])
+    ("write-fails", "write remote"), ("closes", GONE),
+    ("wrong-id", "Unexpected|Can't find")])
 @pytest.mark.parametrize("what", ["one", "many"])
 def test_put_to_an_odd_server(tmp_path, odd, fault, says, what):
     """A write that failed is not made good by those after it."""
@@ -193,7 +196,7 @@ def test_put_to_an_odd_server(tmp_path, odd, fault, says, what):
         ("source/0", f"x:{tmp_path}/copy")
     status, error = scp(tmp_path, odd(fault), *argv)
     assert status != 0
-    assert says in error and error != ""
+    assert re.search(says, error)
 
 
 @pytest.mark.parametrize("fault", ["short", "reorders", "no-limits"])
