@@ -48,7 +48,10 @@ extern int showprogress;
 
 #ifdef HAVE_THREADS
 
-/* Bytes: ten times what copying a file takes */
+/*
+ * Bytes. 64 levels of directories, should all share one, take 1 KiB each, and a
+ * log message 4 and what the C library needs to format it.
+ */
 #define STACK_SIZE	(256 * 1024)
 
 /*
