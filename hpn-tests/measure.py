@@ -185,6 +185,12 @@ class Transfer:
                              n.get("notsent", 0) < n["mss"])
         return looks
 
+    def mean_segment(self):
+        """Bytes in a segment that the sender's TCP sent, of its MSS."""
+        n = {k: int(v) for _, text in self.sender_samples() for k, v in
+             re.findall(r"\b(bytes_sent|data_segs_out|mss):(\d+)", text)}
+        return n["bytes_sent"] / n["data_segs_out"] / n["mss"]
+
     def cpu_s(self):
         """CPU time of the programs of a bare transfer: in UML that of all
         that ran in the guest, its kernel excepted."""

@@ -39,6 +39,12 @@ def held_up(m, pairs, most):
     m.at_most("of them held up by us", sum(held) / len(held), most, "{:.1%}")
 
 
+def full_segments(m, pairs, least):
+    """Bytes that a segment carried, on average."""
+    m.at_least("mean segment, of a full one",
+               min(t.mean_segment() for t, _ in pairs), least, "{:.1%}")
+
+
 def first_gb(m, pairs, most):
     m.at_most("first GB, of raw TCP's time",
               ratio(pairs, lambda t: t.series.seconds(GB)), most, "{:.2f} x")

@@ -106,6 +106,8 @@ struct channel_windows {
 	u_int unsent;		/* bytes of bulk data that may wait unsent */
 	uint64_t unsent_us;	/* when to look at that again */
 	uint64_t turn;		/* counts the times that nothing waited */
+	int full;		/* the path took less than was there to send */
+	const struct channel_window *filler;	/* whose that was, or NULL */
 };
 
 static uint64_t
@@ -285,10 +287,35 @@ bound_unsent(struct ssh *ssh, struct channel_windows *ws)
 	if (path_probe(ssh_packet_get_connection_out(ssh), &path) != 0)
 		ws->no_tcp = errno != EAGAIN;
 	ws->unsent_us = now + MAXIMUM(path.rtt_us, UNSENT_LEAST_US);
+	ws->full = path.full;
 	if ((unsent = path_unsent(path.send_rate)) == ws->unsent || ws->no_tcp)
 		return;
 	ws->unsent = unsent;
 	path_bound_unsent(ssh_packet_get_connection_out(ssh), unsent);
+}
+
+/*
+ * While a channel has more to send than the path takes, Nagle's algorithm sees
+ * to it that segments are full: bound as it is, the kernel's queue often ends in
+ * a part of one. Where many are lost, it is segments that count.
+ */
+static void
+fill_segments(struct ssh *ssh, struct channel_windows *ws,
+    const struct channel_window *filler)
+{
+	if ((ws->filler != NULL) != (filler != NULL))
+		path_fill_segments(ssh_packet_get_connection_out(ssh),
+		    filler != NULL);
+	ws->filler = filler;
+}
+
+/* Once it has nothing more to send, small packets go out at once. */
+static void
+check_filler(struct ssh *ssh, const Channel *c, struct channel_windows *ws)
+{
+	if (ws->filler != NULL && (!ws->full || (ws->filler == c->window &&
+	    sshbuf_len(c->input) == 0 && !ssh_packet_have_data_to_write(ssh))))
+		fill_segments(ssh, ws, NULL);
 }
 
 /* What the socket knows moves no faster than once a round trip. */
@@ -411,6 +438,7 @@ channel_window_credit(struct ssh *ssh, Channel *c,
 	}
 	if (c->window->bulk) {
 		bound_unsent(ssh, *wsp);
+		check_filler(ssh, c, *wsp);
 		return adaptive_credit(ssh, c, c->window, *wsp);
 	}
 	return c->local_consumed > 0 ? stock_credit(c) : 0;
@@ -428,6 +456,8 @@ channel_window_send(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	/* Each channel has its packet before any has a second one. */
 	if (!ssh_packet_have_data_to_write(ssh))
 		ws->turn++;
+	if (ws->full)
+		fill_segments(ssh, ws, w);
 	if (w->turn == ws->turn)
 		return 0;
 	w->turn = ws->turn;
@@ -489,6 +519,8 @@ channel_window_free(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 		return;
 	/* Once the peer has closed, nobody asks for credit any more. */
 	report(ssh, w, ws, w->cw.consumed + (c->local_consumed - w->seen));
+	if (ws->filler == w)
+		fill_segments(ssh, ws, NULL);
 	chanbudget_leave(ws->budget, &w->share);
 	freezero(w, sizeof(*w));
 	c->window = NULL;

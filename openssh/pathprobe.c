@@ -63,6 +63,10 @@ path_probe(int fd, struct path_info *path)
 	if (len >= offsetof(struct tcp_info, tcpi_pacing_rate) +
 	    sizeof(ti.tcpi_pacing_rate) && ti.tcpi_pacing_rate != UINT64_MAX)
 		path->send_rate = ti.tcpi_pacing_rate;
+	/* Linux 4.6 and later; part of a segment may wait for the rest */
+	if (len >= offsetof(struct tcp_info, tcpi_notsent_bytes) +
+	    sizeof(ti.tcpi_notsent_bytes))
+		path->full = ti.tcpi_notsent_bytes >= ti.tcpi_snd_mss;
 	return 0;
 #else
 	memset(path, 0, sizeof(*path));
@@ -92,6 +96,16 @@ path_bound_unsent(int fd, u_int unsent)
 	    sizeof(unsent)) == -1)
 		debug_f("TCP_NOTSENT_LOWAT: %s", strerror(errno));
 #endif
+}
+
+void
+path_fill_segments(int fd, int fill)
+{
+	int nodelay = !fill;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay,
+	    sizeof(nodelay)) == -1)
+		debug_f("TCP_NODELAY: %s", strerror(errno));
 }
 
 const struct path_info *

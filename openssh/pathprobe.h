@@ -23,6 +23,7 @@ struct path_info {
 	uint64_t min_rtt_us;	/* least seen; 0 = the kernel doesn't say */
 	uint64_t late;		/* segments out of order so far; 0 = likewise */
 	uint64_t send_rate;	/* bytes/s, the most it would send; 0 = likewise */
+	int full;		/* there is more to send than it takes now */
 };
 
 /*
@@ -51,6 +52,9 @@ u_int	 path_unsent(uint64_t);
  * TCP_NOTSENT_LOWAT), if it can.
  */
 void	 path_bound_unsent(int, u_int);
+
+/* Whether parts of a segment wait for more data (Nagle) or are sent at once. */
+void	 path_fill_segments(int, int);
 
 /*
  * Slack (us) for what an answer in SSH takes longer than one in TCP, on a path
