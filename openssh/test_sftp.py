@@ -3,7 +3,6 @@ them: the files of a tree beside each other, and servers that misbehave."""
 
 import filecmp
 import os
-import random
 import re
 import shlex
 import subprocess
@@ -11,11 +10,10 @@ import sys
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-OURS = os.path.join(os.path.dirname(HERE), "build", "openssh")
+from sftp_tools import (HERE, OURS, SERVER, SMALL, content, copy, entries,
+                        make_tree, scp, sftp)
+
 ODD = os.path.join(HERE, "odd_sftp_server.py")
-SERVER = os.path.join(OURS, "sftp-server")
-SMALL, LARGE = 4096, 20 << 20       # bytes; LARGE has the connection to itself
 
 pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
                                 reason="no build/openssh: see \"make openssh\"")
@@ -37,74 +35,17 @@ def most(tmp_path):
     return int((tmp_path / "log").read_text())
 
 
-def run(argv, cwd, timeout_s=60, **kwargs):
-    done = subprocess.run(argv, cwd=cwd, text=True, timeout=timeout_s,
-                          capture_output=True, **kwargs)
-    return done.returncode, done.stderr
-
-
-def scp(cwd, server, *argv):
-    return run([f"{OURS}/scp", "-q", "-D", server, *argv], cwd)
-
-
-def sftp(cwd, server, batch, *options):
-    return run([f"{OURS}/sftp", "-q", *options, "-b", "-", "-D", server], cwd,
-               input=batch)
-
-
-def content(size, seed=1):
-    return random.Random(seed).randbytes(size)
-
-
 @pytest.fixture
 def tree(tmp_path):
-    """1,000 small files, and what a tree may have besides."""
-    top = tmp_path / "tree"
-    for i in range(20):
-        (top / str(i) / "deep").mkdir(parents=True)
-        for k in range(50):
-            (top / str(i) / ("deep" if k % 10 == 0 else "") / str(k)
-             ).write_bytes(content(k % 3 * SMALL + i, i * 50 + k))
-    (top / "empty").mkdir()
-    (top / "nothing").write_bytes(b"")
-    (top / "large").write_bytes(content(LARGE))
-    (top / "two\nlines").write_bytes(b"name")
-    (top / "run").write_bytes(b"#!/bin/sh\n")
-    (top / "run").chmod(0o750)
-    (top / "5").chmod(0o555)
-    for path in (top / "7", top / "8" / "deep" / "10", top / "run"):
-        os.utime(path, (1234567890, 1234567890))
-    return top
-
-
-def assert_same(one, two):
-    """Names, bytes, modes and times."""
-    names = sorted(os.listdir(one))
-    assert names == sorted(os.listdir(two))
-    for name in names:
-        a, b = os.path.join(one, name), os.path.join(two, name)
-        assert os.stat(a).st_mode == os.stat(b).st_mode, name
-        assert int(os.stat(a).st_mtime) == int(os.stat(b).st_mtime), name
-        if os.path.isdir(a):
-            assert_same(a, b)
-        else:
-            assert filecmp.cmp(a, b, shallow=False), name
+    return make_tree(tmp_path / "tree")
 
 
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
 @pytest.mark.parametrize("direction", ["get", "put"])
 def test_tree(tmp_path, tree, tool, direction):
-    # sftp puts what is in "tree" into "copy", which has to be there
-    if tool == "sftp":
-        status, error = sftp(tmp_path, SERVER,
-                             f"{direction} -rp {tree} {tmp_path}/copy\n")
-    elif direction == "get":
-        status, error = scp(tmp_path, SERVER, "-rp", f"x:{tree}", "copy")
-    else:
-        status, error = scp(tmp_path, SERVER, "-rp", "tree",
-                            f"x:{tmp_path}/copy")
-    assert (status, error) == (0, "")
-    assert_same(tree, tmp_path / "copy")
+    assert copy(tmp_path, tool, direction, SERVER, tree, tmp_path / "copy",
+                "-rp") == (0, "")
+    assert entries(tree) == entries(tmp_path / "copy")
 
 
 @pytest.mark.parametrize("direction", ["get", "put"])

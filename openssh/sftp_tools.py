@@ -1,0 +1,91 @@
+"""What the tests of scp and sftp share: a client of one of our builds,
+connected to a server without ssh between them, and trees to copy."""
+
+import hashlib
+import os
+import random
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.path.join(os.path.dirname(HERE), "build")
+OURS = os.path.join(BUILD, "openssh")
+PRISTINE = os.path.join(BUILD, "pristine")
+SERVER = os.path.join(OURS, "sftp-server")
+SMALL, LARGE = 4096, 20 << 20       # bytes; LARGE has the connection to itself
+
+
+def run(argv, cwd, timeout_s=60, **kwargs):
+    done = subprocess.run(argv, cwd=cwd, text=True, timeout=timeout_s,
+                          capture_output=True, **kwargs)
+    return done.returncode, done.stderr
+
+
+def scp_argv(server, *argv, build=OURS):
+    return [f"{build}/scp", "-q", "-D", server, *map(str, argv)]
+
+
+def sftp_argv(server, *options, build=OURS):
+    return [f"{build}/sftp", "-q", *options, "-b", "-", "-D", server]
+
+
+def scp(cwd, server, *argv):
+    return run(scp_argv(server, *argv), cwd)
+
+
+def sftp(cwd, server, batch, *options):
+    return run(sftp_argv(server, *options), cwd, input=batch)
+
+
+def client(tool, direction, server, source, dest, options="-p", build=OURS):
+    """What to run, and its input, to copy a file or (-r) a tree. sftp puts
+    what is in the tree into dest; so does scp, as long as it isn't there."""
+    if tool == "sftp":
+        return (sftp_argv(server, build=build),
+                f"{direction} {options} {source} {dest}\n")
+    ends = (f"x:{source}", dest) if direction == "get" else \
+        (source, f"x:{dest}")
+    return scp_argv(server, options, *ends, build=build), ""
+
+
+def copy(cwd, *args, **kwargs):
+    argv, batch = client(*args, **kwargs)
+    return run(argv, cwd, input=batch)
+
+
+def content(size, seed=1):
+    return random.Random(seed).randbytes(size)
+
+
+def make_tree(top):
+    """1,000 small files, and what a tree may have besides."""
+    for i in range(20):
+        (top / str(i) / "deep").mkdir(parents=True)
+        for k in range(50):
+            (top / str(i) / ("deep" if k % 10 == 0 else "") / str(k)
+             ).write_bytes(content(k % 3 * SMALL + i, i * 50 + k))
+    (top / "empty").mkdir()
+    (top / "nothing").write_bytes(b"")
+    (top / "large").write_bytes(content(LARGE))
+    (top / "two\nlines").write_bytes(b"name")
+    (top / "run").write_bytes(b"#!/bin/sh\n")
+    (top / "run").chmod(0o750)
+    (top / "5").chmod(0o555)
+    for path in (top / "7", top / "8" / "deep" / "10", top / "run"):
+        os.utime(path, (1234567890, 1234567890))
+    return top
+
+
+def entries(path, name=""):
+    """Modes, times and digests of a file or of all that a tree holds, by
+    name."""
+    st = os.stat(path)
+    found = {name: (oct(st.st_mode), int(st.st_mtime), None)}
+    if os.path.isdir(path):
+        for entry in os.listdir(path):
+            found.update(entries(os.path.join(path, entry),
+                                 f"{name}/{entry}"))
+    else:
+        with open(path, "rb") as f:
+            found[name] = (*found[name][:2],
+                           hashlib.file_digest(f, "sha256").hexdigest())
+    return found
