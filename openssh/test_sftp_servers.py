@@ -1,0 +1,64 @@
+"""scp and sftp of build/openssh with sftp servers that others wrote, without
+ssh between them."""
+
+import os
+import shutil
+
+import pytest
+
+from sftp_tools import (BUILD, OURS, PRISTINE, SERVER, content, copy, entries,
+                        make_tree)
+
+SERVERS = {
+    "debian12": (f"{BUILD}/debian12/sftp-server", "see \"make debian12\""),
+    "pristine": (f"{BUILD}/pristine/sftp-server", "see \"make pristine\""),
+    "green-end": ("/usr/libexec/gesftpserver", "see gesftpserver"),
+    "go": (f"{BUILD}/gosftp/sftp-server", "see \"make gosftp\""),
+}
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    top = tmp_path_factory.mktemp("sources")
+    (top / "file").write_bytes(content(64 << 20))
+    (top / "file").chmod(0o640)
+    os.utime(top / "file", (1234567890, 1234567890))
+    make_tree(top / "tree")
+    yield top
+    shutil.rmtree(top)
+
+
+@pytest.fixture
+def copies(tmp_path):
+    yield tmp_path
+    shutil.rmtree(tmp_path)
+
+
+@pytest.mark.parametrize("what", ["file", "tree"])
+@pytest.mark.parametrize("direction", ["get", "put"])
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("server", SERVERS)
+def test_server(sources, copies, server, tool, direction, what):
+    """Bytes, modes and times arrive. A server that has limits of its own has
+    them for the stock client, too."""
+    program, reason = SERVERS[server]
+    if not os.access(program, os.X_OK):
+        pytest.skip(f"no {program}: {reason}")
+
+    def outcome(build):
+        dest = copies / os.path.basename(build)
+        status, error = copy(copies, tool, direction, program, sources / what,
+                             dest, "-rp" if what == "tree" else "-p",
+                             build=build)
+        assert error == ""
+        return status, entries(dest)
+
+    status, found = outcome(OURS)
+    wanted = entries(sources / what)
+    assert {name: digest for name, (_, _, digest) in found.items()} == \
+        {name: digest for name, (_, _, digest) in wanted.items()}
+    if (status, found) != (0, wanted):
+        assert (status, found) == outcome(PRISTINE)
