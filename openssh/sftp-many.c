@@ -106,6 +106,7 @@ struct sftp_many {
 	struct fibers ready, waiting, idle;
 	struct fiber first, *now;
 	pthread_mutex_t lock;	/* held by who runs */
+	sigset_t signals;	/* blocked for who runs; others block all */
 };
 
 static int
@@ -188,16 +189,30 @@ pass_on(struct sftp_many *many)
 	return f;
 }
 
+/*
+ * Until it is f's turn. Signals are for who runs: a handler that ends the
+ * program must not do so beside the code that finds the connection gone.
+ */
+static void
+wait_turn(struct sftp_many *many, struct fiber *f)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	while (!f->runs)
+		pthread_cond_wait(&f->wake, &many->lock);
+	pthread_sigmask(SIG_SETMASK, &many->signals, NULL);
+}
+
 /* Lets others run until it is f's turn again. */
 static void
 give_way(struct sftp_many *many, struct fiber *f)
 {
 	f->runs = 0;
 	f->progress = showprogress;
-	if (pass_on(many) == f)
-		return;
-	while (!f->runs)
-		pthread_cond_wait(&f->wake, &many->lock);
+	if (pass_on(many) != f)
+		wait_turn(many, f);
 }
 
 /* Until a file's job has ended */
@@ -253,8 +268,7 @@ fiber_main(void *arg)
 	struct sftp_many *many = f->many;
 
 	pthread_mutex_lock(&many->lock);
-	while (!f->runs)
-		pthread_cond_wait(&f->wake, &many->lock);
+	wait_turn(many, f);
 	while (f->job.run != NULL) {
 		run_job(many, f);
 		TAILQ_INSERT_TAIL(&many->idle, f, entry);
@@ -270,19 +284,19 @@ fiber_new(struct sftp_many *many)
 {
 	struct fiber *f = xcalloc(1, sizeof(*f));
 	pthread_attr_t attr;
-	sigset_t all, before;
+	sigset_t all;
 	int r;
 
 	fiber_init(f, many);
-	/* Signals are for the first thread: handlers are as they were. */
+	/* It starts with them blocked, until its turn. */
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	if ((r = pthread_attr_init(&attr)) == 0) {
 		(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
 		r = pthread_create(&f->thread, &attr, fiber_main, f);
 		pthread_attr_destroy(&attr);
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_sigmask(SIG_SETMASK, &many->signals, NULL);
 	if (r != 0) {
 		debug_f("pthread_create: %s", strerror(r));
 		pthread_cond_destroy(&f->wake);
@@ -335,6 +349,7 @@ sftp_many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
 	if (pthread_mutex_init(&many->lock, NULL) != 0)
 		fatal_f("pthread_mutex_init failed");
 	pthread_mutex_lock(&many->lock);
+	pthread_sigmask(SIG_SETMASK, NULL, &many->signals);
 	return many;
 }
 
