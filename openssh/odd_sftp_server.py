@@ -2,7 +2,7 @@
 """An sftp server (draft-ietf-secsh-filexfer-02) that misbehaves: for sftp -D and
 scp -D. It serves real files, and does one odd thing:
 
-    odd_sftp_server.py LOG [FAULT [NUMBER]]
+    odd_sftp_server.py LOG [FAULT [NUMBER [FILE]]]
 
 FAULT, at the NUMBERth (3) read or write:
     write-fails     it says that one write failed, and that later ones didn't
@@ -10,17 +10,22 @@ FAULT, at the NUMBERth (3) read or write:
     closes          it ends
     wrong-id        it answers a request that nobody sent
     too-much        it sends more than was asked for
+    shrinks         FILE, here or the client's, loses all but its first MiB
+    grows           FILE has another MiB
 or always:
     short           reads return half of what was asked for
-    reorders        replies to reads come in pairs, the second first
+    reorders        replies to reads and writes come in pairs, the second first
+    slow            reads and writes take 10 ms each
     no-limits       it doesn't know limits@openssh.com
 It leaves in LOG the most reads or writes that waited at once.
 """
 
 import os
 import select
+import signal
 import struct
 import sys
+import time
 
 INIT, OPEN, CLOSE, READ, WRITE, LSTAT, FSTAT, SETSTAT, FSETSTAT, OPENDIR, \
     READDIR, _, MKDIR, _, REALPATH, STAT = 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, \
@@ -28,6 +33,7 @@ INIT, OPEN, CLOSE, READ, WRITE, LSTAT, FSTAT, SETSTAT, FSETSTAT, OPENDIR, \
 VERSION, STATUS, HANDLE, DATA, NAME, ATTRS, EXTENDED, REPLY = \
     2, 101, 102, 103, 104, 105, 200, 201
 OK, EOF, NO_FILE, FAILURE, UNSUPPORTED = 0, 1, 2, 4, 8
+MIB = 1 << 20
 
 
 def string(data):
@@ -56,9 +62,10 @@ def attributes(st):
 
 
 class Server:
-    def __init__(self, fault=None, number=3):
-        self.fault, self.number = fault, number
+    def __init__(self, fault=None, number=3, path=None):
+        self.fault, self.number, self.path = fault, int(number), path
         self.transfers = self.most = 0
+        self.transfer = False           # a read or write is being answered
         self.handles, self.names = {}, {}
         self.held = None
         self.buffer = b""
@@ -67,7 +74,7 @@ class Server:
 
     def reply(self, kind, number, body):
         data = struct.pack(">IBI", len(body) + 5, kind, number) + body
-        if self.fault == "reorders" and kind == DATA:
+        if self.fault == "reorders" and self.transfer:
             if self.held is None:
                 self.held = data
                 return
@@ -111,14 +118,22 @@ class Server:
 
     def serve(self, m):
         kind = m.number(">B")
+        self.transfer = kind in (READ, WRITE)
         number = m.number()
         if kind == INIT:
             extensions = b"" if self.fault == "no-limits" else \
                 string(b"limits@openssh.com") + string(b"1")
             self.reply(VERSION, 3, extensions)
             return
-        if kind in (READ, WRITE):
+        if self.transfer:
             self.transfers += 1
+            if self.fault == "slow":
+                time.sleep(0.01)
+            if self.faulty("shrinks"):
+                os.truncate(self.path, MIB)
+            if self.faulty("grows"):
+                with open(self.path, "ab") as f:
+                    f.write(b"more" * (MIB // 4))
             if self.fault == "closes" and self.transfers == self.number:
                 raise SystemExit
             if self.faulty("wrong-id"):
@@ -216,4 +231,6 @@ class Server:
                 self.serve(m)
 
 
-Server(*sys.argv[2:3], *map(int, sys.argv[3:4])).run(sys.argv[1])
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)    # no traceback
+Server(*sys.argv[2:]).run(sys.argv[1])

@@ -5,15 +5,18 @@ import filecmp
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
-from sftp_tools import (HERE, OURS, SERVER, SMALL, content, copy, entries,
-                        make_tree, scp, sftp)
+from sftp_tools import (HERE, OURS, SERVER, SMALL, client, content, copy,
+                        entries, make_tree, run, scp, sftp)
 
 ODD = os.path.join(HERE, "odd_sftp_server.py")
+MIB = 1 << 20
 
 pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
                                 reason="no build/openssh: see \"make openssh\"")
@@ -22,13 +25,15 @@ pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
 @pytest.fixture
 def odd(tmp_path):
     """odd(FAULT, NUMBER): a server program that does so."""
-    def make(*words):
-        path = tmp_path / "server"
-        path.write_text("#!/bin/sh\nexec " + shlex.join(
-            [sys.executable, ODD, str(tmp_path / "log"), *map(str, words)]))
-        path.chmod(0o755)
-        return str(path)
-    return make
+    return lambda *words: program(
+        tmp_path, sys.executable, ODD, tmp_path / "log", *words)
+
+
+def program(folder, *argv):
+    path = folder / "server"
+    path.write_text("#!/bin/sh\nexec " + shlex.join(map(str, argv)))
+    path.chmod(0o755)
+    return str(path)
 
 
 def most(tmp_path):
@@ -166,3 +171,129 @@ def test_requests_do_not_wait_for_each_other(tmp_path, odd):
     assert sftp(tmp_path, odd("no-limits"), "get source copy\n") == (0, "")
     assert filecmp.cmp(tmp_path / "source", tmp_path / "copy", shallow=False)
     assert most(tmp_path) > 64
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("direction", ["get", "put"])
+def test_name_of_two_lines(tmp_path, tool, direction):
+    (tmp_path / "to").mkdir()
+    (tmp_path / "two\nlines").write_bytes(b"name")
+    # a line of a batch holds no such name
+    name = "two?lines" if tool == "sftp" else "two\nlines"
+    assert copy(tmp_path, tool, direction, SERVER, tmp_path / name,
+                f"{tmp_path}/to/") == (0, "")
+    assert os.listdir(tmp_path / "to") == ["two\nlines"]
+    assert (tmp_path / "to" / "two\nlines").read_bytes() == b"name"
+
+
+@pytest.fixture
+def on_small_disk(tmp_path):
+    """on_small_disk(ARGV): runs with 2 MiB at "small", which nobody else
+    sees."""
+    (tmp_path / "small").mkdir()
+
+    def make(*argv):
+        return ["unshare", "-m", "sh", "-c",
+                'mount -t tmpfs -o size=2m none "$0" && exec "$@"',
+                str(tmp_path / "small"), *argv]
+    status, error = run(make("true"), tmp_path)
+    if status != 0:
+        pytest.skip(f"no file system of its own for a test: {error.strip()}")
+    return make
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("direction", ["get", "put"])
+@pytest.mark.parametrize("what", ["one", "many"])
+def test_disk_full(tmp_path, on_small_disk, tool, direction, what):
+    """One error for each file that has no room."""
+    source = tmp_path / "source"
+    if what == "many":
+        source.mkdir()
+        for i in range(40):
+            (source / str(i)).write_bytes(content(MIB // 10, i))
+    else:
+        source.write_bytes(content(20 * MIB))
+    server = SERVER if direction == "get" else \
+        program(tmp_path, *on_small_disk(SERVER))
+    argv, batch = client(tool, direction, server, source,
+                         tmp_path / "small" / "copy",
+                         "-r" if what == "many" else "-p")
+    if direction == "get":
+        argv = on_small_disk(*argv)
+    status, error = run(argv, tmp_path, input=batch)
+    assert status == 1
+    says = 'write local "(.*)": No space left' if direction == "get" else \
+        'write remote "(.*)": Failure'
+    failed = re.findall(says, error)
+    assert len(failed) == len(set(failed))
+    assert len(failed) == 1 if what == "one" else len(failed) >= 20
+    assert len(error.splitlines()) <= 2 * len(failed) + 1
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("direction", ["get", "put"])
+def test_file_that_grows(tmp_path, odd, tool, direction):
+    source, dest = tmp_path / "source", tmp_path / "copy"
+    source.write_bytes(content(24 * MIB))
+    assert copy(tmp_path, tool, direction, odd("grows", 3, source), source,
+                dest) == (0, "")
+    assert source.stat().st_size == 25 * MIB
+    assert filecmp.cmp(source, dest, shallow=False)
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("direction", ["get", "put"])
+def test_file_that_shrinks(tmp_path, odd, tool, direction):
+    """It ends, and what was read is where it was."""
+    source, dest = tmp_path / "source", tmp_path / "copy"
+    source.write_bytes(content(24 * MIB))
+    copy(tmp_path, tool, direction, odd("shrinks", 3, source), source, dest)
+    assert source.stat().st_size == MIB
+    assert MIB <= dest.stat().st_size < 24 * MIB
+    assert content(24 * MIB).startswith(dest.read_bytes())
+
+
+def wait_for(what, timeout_s=30):
+    end = time.monotonic() + timeout_s
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def group_has_ended(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("tool, direction", [
+    ("scp", "get"), ("scp", "put"), ("sftp", "get")])
+def test_interrupted(tmp_path, odd, tool, direction):
+    """^C among the files of a tree: no more of them, no process is left, and
+    it isn't a success."""
+    source, dest = tmp_path / "source", tmp_path / "copy"
+    source.mkdir()
+    for i in range(1000):
+        (source / str(i)).write_bytes(content(1000, i))
+    argv, batch = client(tool, direction, odd("slow"), source, dest, "-r")
+    (tmp_path / "batch").write_text(batch + "!touch next\n")
+    with open(tmp_path / "batch") as stdin:
+        process = subprocess.Popen(argv, cwd=tmp_path, stdin=stdin, text=True,
+                                   stderr=subprocess.PIPE,
+                                   start_new_session=True)
+    try:
+        wait_for(lambda: dest.is_dir() and len(os.listdir(dest)) > 50)
+        os.killpg(process.pid, signal.SIGINT)
+        _, error = process.communicate(timeout=30)
+        assert process.returncode != 0
+        wait_for(lambda: group_has_ended(process.pid))
+    finally:
+        if not group_has_ended(process.pid):
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    assert error == "" if tool == "scp" else "Interrupt" in error
+    assert len(os.listdir(dest)) < 1000
+    assert not (tmp_path / "next").exists()
