@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -63,6 +64,7 @@ extern int showprogress;
 
 struct message {
 	struct sshbuf *m;
+	const struct end *from;
 	TAILQ_ENTRY(message) entry;
 };
 
@@ -92,16 +94,25 @@ struct sent {
 
 RB_HEAD(requests, sent);
 
-struct sftp_many {
+/* A connection, or one of two between which jobs copy */
+struct end {
 	struct sftp_conn *conn;
-	void (*read)(struct sftp_conn *, struct sshbuf *);
 	int in, out;		/* file descriptors */
-	u_int max;
 	double asked;		/* when the first request was sent, seconds */
+	struct requests requests;
+};
+
+#define ENDS		2
+
+struct sftp_many {
+	void (*read)(struct sftp_conn *, struct sshbuf *);
+	struct end ends[ENDS];
+	u_int nends;
+	u_int most, max;	/* jobs: as there may be, as are of use */
+	uint64_t rtt_us;	/* the longer one, of the first requests */
 	u_int files, dirs;	/* that have a fiber */
 	uint64_t bytes;		/* of these files */
 	int alone;		/* a large file has the connection to itself */
-	struct requests requests;
 	struct sent *last;	/* sent */
 	struct fibers ready, waiting, idle;
 	struct fiber first, *now;
@@ -133,33 +144,45 @@ wake_waiting(struct sftp_many *many)
 	TAILQ_CONCAT(&many->ready, &many->waiting, entry);
 }
 
+static struct end *
+end_of(struct sftp_many *many, const struct sftp_conn *conn)
+{
+	return &many->ends[many->ends[0].conn == conn ? 0 : 1];
+}
+
+/* How many jobs the round trip is worth */
+static void
+see_rtt(struct sftp_many *many, struct end *e)
+{
+	if (e->asked == 0)
+		return;
+	many->rtt_us = MAXIMUM(many->rtt_us,
+	    (monotime_double() - e->asked) * 1000000);
+	many->max = MINIMUM(many->most,
+	    MAXIMUM(many->rtt_us / JOB_US, JOBS_MIN));
+	e->asked = 0;
+}
+
 /* Reads a message and hands it to whose request it answers. */
 static void
-deliver(struct sftp_many *many)
+deliver_from(struct sftp_many *many, struct end *e)
 {
 	struct message *msg = xcalloc(1, sizeof(*msg));
 	struct sent *sent, find;
 	struct fiber *f;
-	uint64_t rtt_us;
 
-	if (RB_EMPTY(&many->requests))
-		fatal_f("all wait, and nothing is under way");
 	if ((msg->m = sshbuf_new()) == NULL)
 		fatal_f("sshbuf_new failed");
-	many->read(many->conn, msg->m);
+	msg->from = e;
+	many->read(e->conn, msg->m);
 	if (sshbuf_len(msg->m) < 5)
 		fatal("Received message too short %zu", sshbuf_len(msg->m));
 	find.id = PEEK_U32(sshbuf_ptr(msg->m) + 1);
-	if ((sent = RB_FIND(requests, &many->requests, &find)) == NULL)
+	if ((sent = RB_FIND(requests, &e->requests, &find)) == NULL)
 		fatal("Unexpected reply %u", find.id);
-	if (many->asked != 0) {
-		rtt_us = (monotime_double() - many->asked) * 1000000;
-		many->max = MINIMUM(many->max,
-		    MAXIMUM(rtt_us / JOB_US, JOBS_MIN));
-		many->asked = 0;
-	}
+	see_rtt(many, e);
 	f = sent->fiber;
-	RB_REMOVE(requests, &many->requests, sent);
+	RB_REMOVE(requests, &e->requests, sent);
 	free(sent);
 	if (f == NULL) {
 		sshbuf_free(msg->m);
@@ -173,14 +196,45 @@ deliver(struct sftp_many *many)
 	}
 }
 
+/* Waits for a message. Returns 0 if none is to come. */
+static int
+deliver(struct sftp_many *many)
+{
+	struct pollfd pfd[ENDS];
+	u_int i, due = 0;
+
+	for (i = 0; i < many->nends; i++) {
+		pfd[i].fd = many->ends[i].in;
+		pfd[i].events = POLLIN;
+		pfd[i].revents = 0;
+		if (RB_EMPTY(&many->ends[i].requests))
+			pfd[i].fd = -1;
+		else
+			due++;
+	}
+	while (due > 1 && poll(pfd, many->nends, -1) == -1) {
+		if (errno != EINTR)
+			fatal_f("poll: %s", strerror(errno));
+	}
+	for (i = 0; i < many->nends; i++) {
+		if (pfd[i].fd != -1 && (due == 1 || pfd[i].revents != 0)) {
+			deliver_from(many, &many->ends[i]);
+			break;
+		}
+	}
+	return due != 0;
+}
+
 /* Lets the next one run that can. It is on no list then. */
 static struct fiber *
 pass_on(struct sftp_many *many)
 {
 	struct fiber *f;
 
-	while ((f = TAILQ_FIRST(&many->ready)) == NULL)
-		deliver(many);
+	while ((f = TAILQ_FIRST(&many->ready)) == NULL) {
+		if (!deliver(many))
+			fatal_f("all wait, and nothing is under way");
+	}
 	TAILQ_REMOVE(&many->ready, f, entry);
 	many->now = f;
 	showprogress = f->progress;
@@ -320,6 +374,25 @@ fiber_free(struct sftp_many *many, struct fiber *f)
 	free(f);
 }
 
+void
+sftp_many_add(struct sftp_many *many, u_int max, struct sftp_conn *conn,
+    int in, int out)
+{
+	struct end *e;
+
+	if (many == NULL)
+		return;
+	if (many->nends == ENDS)
+		fatal_f("more than %d connections", ENDS);
+	e = &many->ends[many->nends++];
+	e->conn = conn;
+	e->in = in;
+	e->out = out;
+	e->asked = monotime_double();
+	RB_INIT(&e->requests);
+	many->max = many->most = MINIMUM(many->most, max);
+}
+
 struct sftp_many *
 sftp_many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
     struct sftp_conn *conn, int in, int out)
@@ -334,13 +407,9 @@ sftp_many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
 	if (max < 2)
 		return NULL;
 	many = xcalloc(1, sizeof(*many));
-	many->conn = conn;
 	many->read = read;
-	many->in = in;
-	many->out = out;
-	many->max = max;
-	many->asked = monotime_double();
-	RB_INIT(&many->requests);
+	many->most = max;
+	sftp_many_add(many, max, conn, in, out);
 	TAILQ_INIT(&many->ready);
 	TAILQ_INIT(&many->waiting);
 	TAILQ_INIT(&many->idle);
@@ -360,8 +429,8 @@ sftp_many_free(struct sftp_many *many)
 
 	if (many == NULL)
 		return;
-	while (!RB_EMPTY(&many->requests))
-		deliver(many);
+	while (deliver(many))
+		;
 	while ((f = TAILQ_FIRST(&many->idle)) != NULL) {
 		TAILQ_REMOVE(&many->idle, f, entry);
 		fiber_free(many, f);
@@ -439,22 +508,24 @@ run_beside(struct sftp_many *many, struct sftp_jobs *jobs,
 }
 
 void
-sftp_many_sent(struct sftp_many *many, const struct sshbuf *m)
+sftp_many_sent(struct sftp_many *many, const struct sftp_conn *conn,
+    const struct sshbuf *m)
 {
 	struct sent *sent;
+	struct end *e;
 
 	if (many == NULL)
 		return;
+	e = end_of(many, conn);
 	if (sshbuf_len(m) < 5)
 		fatal_f("message of %zu bytes", sshbuf_len(m));
 	/* The server may take no more until its replies are read. */
-	while (!RB_EMPTY(&many->requests) &&
-	    sftp_reply_first(many->in, many->out))
-		deliver(many);
+	while (!RB_EMPTY(&e->requests) && sftp_reply_first(e->in, e->out))
+		deliver_from(many, e);
 	sent = xcalloc(1, sizeof(*sent));
 	sent->id = PEEK_U32(sshbuf_ptr(m) + 1);
 	sent->fiber = many->now;
-	if (RB_INSERT(requests, &many->requests, sent) != NULL)
+	if (RB_INSERT(requests, &e->requests, sent) != NULL)
 		fatal_f("request %u is under way already", sent->id);
 	many->last = sent;
 }
@@ -466,13 +537,21 @@ sftp_many_forget(struct sftp_many *many)
 }
 
 void
-sftp_many_get(struct sftp_many *many, struct sshbuf *m)
+sftp_many_get(struct sftp_many *many, const struct sftp_conn *conn,
+    struct sshbuf *m)
 {
 	struct fiber *f = many->now;
+	const struct end *e = end_of(many, conn);
 	struct message *msg;
 	int r;
 
-	while ((msg = TAILQ_FIRST(&f->inbox)) == NULL) {
+	for (;;) {
+		TAILQ_FOREACH(msg, &f->inbox, entry) {
+			if (msg->from == e)
+				break;
+		}
+		if (msg != NULL)
+			break;
 		f->blocked = 1;
 		give_way(many, f);
 	}
@@ -522,7 +601,14 @@ sftp_many_free(struct sftp_many *many)
 }
 
 void
-sftp_many_sent(struct sftp_many *many, const struct sshbuf *m)
+sftp_many_add(struct sftp_many *many, u_int max, struct sftp_conn *conn,
+    int in, int out)
+{
+}
+
+void
+sftp_many_sent(struct sftp_many *many, const struct sftp_conn *conn,
+    const struct sshbuf *m)
 {
 }
 
@@ -532,7 +618,8 @@ sftp_many_forget(struct sftp_many *many)
 }
 
 void
-sftp_many_get(struct sftp_many *many, struct sshbuf *m)
+sftp_many_get(struct sftp_many *many, const struct sftp_conn *conn,
+    struct sshbuf *m)
 {
 }
 

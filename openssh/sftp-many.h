@@ -44,6 +44,7 @@ struct sftp_many;		/* of a connection */
 /* What to copy, a file or a directory; the flags are sftp-client.c's. */
 struct sftp_job {
 	struct sftp_conn *conn;
+	struct sftp_conn *to;	/* if it is from one server to another */
 	int (*run)(struct sftp_job *);		/* 0, or -1 and it said why */
 	int preserve, print, resume, fsync, follow, inplace;
 	char *src, *dst;
@@ -67,6 +68,9 @@ struct sftp_many *sftp_many_new(u_int, void (*read)(struct sftp_conn *,
 	    struct sshbuf *), struct sftp_conn *, int, int);
 void	 sftp_many_free(struct sftp_many *);
 
+/* The other connection, when files are copied from one server to another */
+void	 sftp_many_add(struct sftp_many *, u_int, struct sftp_conn *, int, int);
+
 /*
  * Copies src to dst as the job says that is the model, now or while the caller
  * goes on. Waits while there is no room.
@@ -79,15 +83,20 @@ void	 sftp_many_start(struct sftp_many *, struct sftp_jobs *,
 int	 sftp_many_wait(struct sftp_many *, struct sftp_jobs *);
 
 /*
- * A message is about to be sent by the job that runs. Replies that are there
- * are read first.
+ * A message is about to be sent, on that connection, by the job that runs.
+ * Replies that are there are read first.
  */
-void	 sftp_many_sent(struct sftp_many *, const struct sshbuf *);
+void	 sftp_many_sent(struct sftp_many *, const struct sftp_conn *,
+	    const struct sshbuf *);
 
 /* Nobody waits for the answer to the message that was sent last. */
 void	 sftp_many_forget(struct sftp_many *);
 
-/* The next message for the job that runs; others run until it is there. */
-void	 sftp_many_get(struct sftp_many *, struct sshbuf *);
+/*
+ * The next message from that connection for the job that runs; others run until
+ * it is there.
+ */
+void	 sftp_many_get(struct sftp_many *, const struct sftp_conn *,
+	    struct sshbuf *);
 
 #endif /* SFTP_MANY_H */

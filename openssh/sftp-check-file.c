@@ -1,0 +1,161 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "digest.h"
+#include "match.h"
+#include "misc.h"
+#include "sshbuf.h"
+#include "ssherr.h"
+#include "sftp.h"
+#include "sftp-check-file.h"
+
+#define READ_SIZE	(256 * 1024)
+
+/*
+ * The digest of up to len bytes from offset, less where the file ends. *got is
+ * how many there were.
+ */
+static int
+digest(int fd, uint64_t offset, uint64_t len, u_char *buf,
+    u_char out[SFTP_CHECK_LEN], uint64_t *got)
+{
+	struct ssh_digest_ctx *ctx;
+	ssize_t n = 1;
+	int r = 0;
+
+	if ((ctx = ssh_digest_start(SSH_DIGEST_SHA256)) == NULL)
+		return SSH_ERR_LIBCRYPTO_ERROR;
+	for (*got = 0; r == 0 && *got < len && n != 0; ) {
+		n = pread(fd, buf, MINIMUM(len - *got, READ_SIZE),
+		    offset + *got);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			r = SSH_ERR_SYSTEM_ERROR;
+		else {
+			r = ssh_digest_update(ctx, buf, n);
+			*got += n;
+		}
+	}
+	if (r == 0)
+		r = ssh_digest_final(ctx, out, SFTP_CHECK_LEN);
+	ssh_digest_free(ctx);
+	return r;
+}
+
+static int
+digest_blocks(int fd, uint64_t start, uint64_t len, uint32_t block,
+    u_char *buf, struct sshbuf *out)
+{
+	u_char d[SFTP_CHECK_LEN];
+	uint64_t size, got;
+	u_int n = 0;
+	int r;
+
+	do {
+		size = block == 0 ? len : MINIMUM(len, block);
+		if ((r = digest(fd, start, size, buf, d, &got)) != 0)
+			return r;
+		if (got == 0 && block != 0)
+			break;
+		if (n++ == SFTP_CHECK_MAX)
+			return SSH_ERR_INVALID_ARGUMENT;
+		if ((r = sshbuf_put(out, d, sizeof(d))) != 0)
+			return r;
+		start += got;
+		len -= got;
+	} while (len != 0 && got == size);
+	return 0;
+}
+
+int
+sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
+    struct sshbuf *out)
+{
+	u_char *buf;
+	int r;
+
+	if (block != 0 && block < SFTP_CHECK_BLOCK_MIN)
+		return SSH_ERR_INVALID_ARGUMENT;
+	if (start > INT64_MAX)
+		return SSH_ERR_INVALID_ARGUMENT;
+	if (len == 0 || len > INT64_MAX - start)
+		len = INT64_MAX - start;
+	if ((buf = malloc(READ_SIZE)) == NULL)
+		return SSH_ERR_ALLOC_FAIL;
+	r = digest_blocks(fd, start, len, block, buf, out);
+	free(buf);
+	return r;
+}
+
+int
+sftp_check_request(struct sshbuf *m, u_int id, const u_char *handle,
+    size_t handle_len, uint64_t len)
+{
+	int r;
+
+	if ((r = sshbuf_put_u8(m, SSH2_FXP_EXTENDED)) != 0 ||
+	    (r = sshbuf_put_u32(m, id)) != 0 ||
+	    (r = sshbuf_put_cstring(m, "check-file-handle")) != 0 ||
+	    (r = sshbuf_put_string(m, handle, handle_len)) != 0 ||
+	    (r = sshbuf_put_cstring(m, SFTP_CHECK_ALG)) != 0 ||
+	    (r = sshbuf_put_u64(m, 0)) != 0 ||
+	    (r = sshbuf_put_u64(m, len)) != 0 ||
+	    (r = sshbuf_put_u32(m, 0)) != 0)
+		return r;
+	return 0;
+}
+
+int
+sftp_check_list(const char *list)
+{
+	char *found = match_list(SFTP_CHECK_ALG, list, NULL);
+
+	free(found);
+	return found != NULL;
+}
+
+int
+sftp_check_reply(struct sshbuf *m, u_char *out)
+{
+	char *s;
+	int r, named;
+
+	if ((r = sshbuf_get_cstring(m, &s, NULL)) != 0)
+		return r;
+	/* Of two drafts, one has the extension's name here. */
+	named = strcmp(s, "check-file") == 0;
+	if (named) {
+		free(s);
+		if ((r = sshbuf_get_cstring(m, &s, NULL)) != 0)
+			return r;
+	}
+	r = strcmp(s, SFTP_CHECK_ALG) == 0 &&
+	    sshbuf_len(m) == SFTP_CHECK_LEN ?
+	    sshbuf_get(m, out, SFTP_CHECK_LEN) : SSH_ERR_INVALID_FORMAT;
+	free(s);
+	return r;
+}

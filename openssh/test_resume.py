@@ -1,0 +1,300 @@
+"""scp -Z: copies that were broken off go on, without ssh between the ends; and
+what sftp-server tells of a file's content."""
+
+import hashlib
+import os
+import random
+import re
+import shlex
+import signal
+import struct
+import subprocess
+import time
+
+import pytest
+
+from sftp_tools import OURS, PRISTINE, SERVER, content, entries, \
+    make_tree, run, scp_argv
+
+SIZE = 3 << 20                      # bytes: a dozen requests
+BOTH = pytest.mark.parametrize("direction", ["get", "put"])
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+
+@pytest.fixture
+def resume(tmp_path):
+    """resume(direction, ...): scp -Z from "source" to "dest"; its status, what
+    it said, and the bytes of content that went over the connection."""
+    source, dest = tmp_path / "source", tmp_path / "dest"
+    source.write_bytes(content(SIZE))
+
+    def go(direction, *options, server=SERVER):
+        log, program = tmp_path / "log", tmp_path / "server"
+        program.write_text(f"#!/bin/sh\nexec {shlex.quote(server)} -e -l info "
+                           f"2> {shlex.quote(str(log))}\n")
+        program.chmod(0o755)
+        ends = (f"x:{source}", dest) if direction == "get" else \
+            (source, f"x:{dest}")
+        status, error = run(scp_argv(program, "-Z", *options, *ends), tmp_path)
+        moved = sum(int(n) for pair in re.findall(
+            r"bytes read (\d+) written (\d+)", log.read_text()) for n in pair)
+        return status, error, moved
+
+    go.source, go.dest = source, dest
+    return go
+
+
+@BOTH
+@pytest.mark.parametrize("have", [0, 1, SIZE // 2, SIZE - 1, SIZE])
+def test_only_what_is_missing(resume, direction, have):
+    resume.dest.write_bytes(resume.source.read_bytes()[:have])
+    os.utime(resume.dest, (1, 1))       # it doesn't count
+    assert resume(direction) == (0, "", SIZE - have)
+    assert resume.dest.read_bytes() == resume.source.read_bytes()
+    if have == SIZE:
+        assert resume.dest.stat().st_mtime == 1
+
+
+@BOTH
+def test_to_where_there_is_nothing(resume, direction):
+    assert resume(direction) == (0, "", SIZE)
+    assert resume.dest.read_bytes() == resume.source.read_bytes()
+
+
+@BOTH
+@pytest.mark.parametrize("change", ["first", "last", "longer", "empty source"])
+def test_what_has_changed_is_copied_whole(resume, direction, change):
+    data = bytearray(resume.source.read_bytes())
+    if change == "longer":
+        data += b"x"
+    elif change == "empty source":
+        resume.source.write_bytes(b"")
+    else:
+        data[0 if change == "first" else -1] ^= 1
+    resume.dest.write_bytes(data)
+    status, error, moved = resume(direction)
+    assert status == 0
+    assert error.count("is not what the source begins with") == 1, error
+    assert moved == resume.source.stat().st_size
+    assert resume.dest.read_bytes() == resume.source.read_bytes()
+
+
+@BOTH
+def test_times_and_modes(resume, direction):
+    resume.source.chmod(0o640)
+    os.utime(resume.source, (1234567890, 1234567890))
+    resume.dest.write_bytes(resume.source.read_bytes()[:7])
+    assert resume(direction, "-p") == (0, "", SIZE - 7)
+    st = resume.dest.stat()
+    assert (st.st_mode & 0o777, st.st_mtime) == (0o640, 1234567890)
+
+
+needs_pristine = pytest.mark.skipif(
+    not os.path.exists(f"{PRISTINE}/sftp-server"),
+    reason="no build/pristine: see \"make pristine\"")
+
+
+@needs_pristine
+@BOTH
+@pytest.mark.parametrize("have,later_s,kept", [
+    (SIZE // 2, 1, True), (SIZE // 2, -1, False), (SIZE, 0, True),
+    (SIZE, 1, False), (SIZE + 1, 1, False)])
+def test_server_that_cannot_compare(resume, direction, have, later_s, kept):
+    """Then it goes by size and time, and says so."""
+    os.utime(resume.source, (1000000000, 1000000000))
+    resume.dest.write_bytes((resume.source.read_bytes() + b"x")[:have])
+    os.utime(resume.dest, (1000000000 + later_s,) * 2)
+    status, error, moved = resume(direction,
+                                  server=f"{PRISTINE}/sftp-server")
+    assert status == 0
+    assert error.count("\n") == 1, error
+    assert ("size and time" in error) == kept, error
+    assert moved == (SIZE - have if kept else SIZE)
+    assert resume.dest.read_bytes() == resume.source.read_bytes()
+
+
+def progress(path):
+    """Bytes that are there, of a file or of a tree."""
+    if not path.is_dir():
+        return path.stat().st_size if path.exists() else 0
+    return sum(os.path.getsize(os.path.join(folder, name))
+               for folder, _, names in os.walk(path) for name in names)
+
+
+def killed(argv, dest, at):
+    """Runs it and kills it once so much is there. Whether it was killed."""
+    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE)
+    end = time.monotonic() + 60
+    while process.poll() is None and progress(dest) < at:
+        assert time.monotonic() < end
+    process.send_signal(signal.SIGKILL)
+    error = process.communicate()[1]
+    assert process.returncode in (0, -signal.SIGKILL), error
+    return process.returncode != 0
+
+
+@BOTH
+def test_killed_at_50_points(tmp_path, direction):
+    source, dest = tmp_path / "source", tmp_path / "dest"
+    source.write_bytes(content(24 << 20))
+    ends = (f"x:{source}", dest) if direction == "get" else \
+        (source, f"x:{dest}")
+    argv = scp_argv(SERVER, "-Z", "-l", "2000000", *ends)   # kbit/s
+    points, kills = random.Random(1), 0
+    while kills < 50:
+        have = progress(dest)
+        if killed(argv, dest, points.randint(have, source.stat().st_size)):
+            kills += 1
+        if points.random() < 0.3:
+            assert run(argv, tmp_path) == (0, "")
+            assert dest.read_bytes() == source.read_bytes()
+            dest.unlink()
+    assert run(argv, tmp_path) == (0, "")
+    assert dest.read_bytes() == source.read_bytes()
+
+
+@BOTH
+def test_tree_that_was_killed(tmp_path, direction):
+    tree, into = make_tree(tmp_path / "tree"), tmp_path / "into"
+    into.mkdir()
+    ends = (f"x:{tree}", into) if direction == "get" else (tree, f"x:{into}")
+    argv = scp_argv(SERVER, "-rpZ", *ends)
+    size, kills = progress(tree), 0
+    for part in (0.1, 0.3, 0.5, 0.7, 0.9):
+        kills += killed(argv, into, part * size)
+    assert kills >= 3
+    assert run(argv, tmp_path) == (0, "")
+    assert entries(into / "tree") == entries(tree)
+
+
+@pytest.mark.parametrize("argv,words", [
+    (["-ZO", "a", "b"], "-Z needs the SFTP protocol"),
+    (["-Z", "h1:a", "h2:b"], "-Z copies from or to this machine"),
+    (["-Z", "-R", "h1:a", "h2:b"], "-Z copies from or to this machine")])
+def test_refused(tmp_path, argv, words):
+    status, error = run([f"{OURS}/scp", "-S", "false", *argv], tmp_path)
+    assert status != 0
+    assert error.count("\n") == 1 and words in error, error
+
+
+# sftp-server, by its protocol
+
+class Session:
+    """Sends requests as they are, and reads what comes back."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([SERVER], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, bufsize=0)
+        self.send(struct.pack(">BI", 1, 3))
+        version = self.receive()
+        assert version[:5] == struct.pack(">BI", 2, 3)
+        self.extensions = version[5:]
+
+    def send(self, body):
+        data = struct.pack(">I", len(body)) + body
+        while data:
+            data = data[self.process.stdin.write(data):]
+
+    def read(self, count):
+        data = b""
+        while len(data) < count:
+            data += self.process.stdout.read(count - len(data))
+        return data
+
+    def receive(self):
+        return self.read(struct.unpack(">I", self.read(4))[0])
+
+    def ask(self, body):
+        self.send(body)
+        return self.receive()
+
+    def open(self, path, kind=3):
+        tail = struct.pack(">II", 1, 0) if kind == 3 else b""
+        reply = self.ask(struct.pack(">BI", kind, 7) + string(path) + tail)
+        assert reply[:5] == struct.pack(">BI", 102, 7)
+        return reply[9:]
+
+    def check(self, handle, algs, start, length, block):
+        """The digests, or the status"""
+        reply = self.ask(struct.pack(">BI", 200, 8) +
+                         string(b"check-file-handle") + string(handle) +
+                         string(algs) +
+                         struct.pack(">QQI", start, length, block))
+        kind, number = struct.unpack(">BI", reply[:5])
+        assert number == 8
+        if kind == 101:
+            return struct.unpack(">I", reply[5:9])[0]
+        head = string(b"check-file") + string(b"sha256")
+        assert kind == 201 and reply[5:].startswith(head)
+        return reply[5 + len(head):]
+
+
+def string(data):
+    data = os.fsencode(data)
+    return struct.pack(">I", len(data)) + data
+
+
+@pytest.fixture
+def session():
+    session = Session()
+    yield session
+    session.process.stdin.close()
+    session.process.stdout.close()
+    assert session.process.wait(10) == 0
+
+
+def test_check_file(tmp_path, session):
+    assert string(b"check-file-handle") + string(b"1") in session.extensions
+    data = content(700000)
+    (tmp_path / "file").write_bytes(data)
+    handle = session.open(tmp_path / "file")
+
+    def digest(start, end):
+        return hashlib.sha256(data[start:end]).digest()
+    check = session.check
+    assert check(handle, "md5,sha256", 0, 0, 0) == digest(0, None)
+    assert check(handle, "sha256", 5, 600000, 0) == digest(5, 600005)
+    assert check(handle, "sha256", 0, 0, 300000) == \
+        digest(0, 300000) + digest(300000, 600000) + digest(600000, None)
+    UNSUPPORTED, FAILURE = 8, 4
+    assert check(handle, "md5", 0, 0, 0) == UNSUPPORTED
+    assert check(handle, "", 0, 0, 0) == UNSUPPORTED
+    assert check(handle, "sha256", 0, 0, 255) == FAILURE
+    assert check(handle, "sha256", 2**64 - 1, 0, 0) == FAILURE
+    assert check(b"none", "sha256", 0, 0, 0) == FAILURE
+    assert check(session.open(tmp_path, kind=11), "sha256", 0, 0, 0) == FAILURE
+    # 2 GiB in blocks of 256 would be a reply of 256 MiB
+    os.truncate(tmp_path / "file", 2 << 30)
+    assert check(handle, "sha256", 0, 0, 256) == FAILURE
+    assert check(handle, "sha256", 0, 1000, 1000) == digest(0, 1000)
+
+
+def test_client_that_never_reads(tmp_path, session):
+    """It may ask for as much as it likes: the server's memory is bounded, and
+    once the client reads, all that it asked for comes."""
+    (tmp_path / "file").touch()
+    os.truncate(tmp_path / "file", 1 << 30)
+    handle = session.open(tmp_path / "file")
+    size, requests = 200 << 10, b""
+    for i in range(4000):               # 800 MB, and 100 KB of requests
+        body = struct.pack(">BI", 5, i) + string(handle) + \
+            struct.pack(">QI", i * size % (1 << 30), size)
+        requests += struct.pack(">I", len(body)) + body
+    os.set_blocking(session.process.stdin.fileno(), False)
+    end = time.monotonic() + 3
+    while requests and time.monotonic() < end:
+        requests = requests[session.process.stdin.write(requests) or 0:]
+        time.sleep(0.01)
+    with open(f"/proc/{session.process.pid}/status") as f:
+        peak = int(re.search(r"VmHWM:\s+(\d+) kB", f.read()).group(1))
+    assert peak < 20 * 1024, f"{peak} kB"
+    os.set_blocking(session.process.stdin.fileno(), True)
+    sent = 4000 - -(-len(requests) // 33)
+    assert sent > 1000
+    for i in range(1000):
+        reply = session.receive()
+        assert reply[:5] == struct.pack(">BI", 103, i)
+        assert len(reply) == 9 + size
