@@ -7,6 +7,7 @@ scp -D. It serves real files, and does one odd thing:
 FAULT, at the NUMBERth (3) read or write:
     write-fails     it says that one write failed, and that later ones didn't
     read-fails      one read
+    ends            the file ends there for one read, not for later ones
     closes          it ends
     wrong-id        it answers a request that nobody sent
     too-much        it sends more than was asked for
@@ -196,7 +197,7 @@ class Server:
                 self.status(number, FAILURE)
             elif self.faulty("too-much"):
                 self.reply(DATA, number, string(data + b"x" * 10))
-            elif data:
+            elif data and not self.faulty("ends"):
                 self.reply(DATA, number, string(data))
             else:
                 self.status(number, EOF)

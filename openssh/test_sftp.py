@@ -245,13 +245,41 @@ def test_file_that_grows(tmp_path, odd, tool, direction):
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
 @pytest.mark.parametrize("direction", ["get", "put"])
 def test_file_that_shrinks(tmp_path, odd, tool, direction):
-    """It ends, and what was read is where it was."""
+    """It says so, and what was read is where it was."""
     source, dest = tmp_path / "source", tmp_path / "copy"
     source.write_bytes(content(24 * MIB))
-    copy(tmp_path, tool, direction, odd("shrinks", 3, source), source, dest)
+    status, error = copy(tmp_path, tool, direction, odd("shrinks", 3, source),
+                         source, dest)
+    assert status == 1
+    assert re.search('read remote ".*source" : End of file'
+                     if direction == "get" else
+                     'read local ".*source": it got shorter', error)
     assert source.stat().st_size == MIB
     assert MIB <= dest.stat().st_size < 24 * MIB
     assert content(24 * MIB).startswith(dest.read_bytes())
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+def test_end_before_data(tmp_path, odd, tool):
+    """What comes after an end leaves no hole behind."""
+    source, dest = tmp_path / "source", tmp_path / "copy"
+    source.write_bytes(content(9 * MIB))
+    status, error = copy(tmp_path, tool, "get", odd("ends", 20), source, dest)
+    assert status == 1
+    assert re.search('read remote ".*source" : End of file', error)
+    assert source.read_bytes().startswith(dest.read_bytes())
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+def test_file_shorter_than_its_size(tmp_path, tool):
+    """Some in /sys have a size of 4096 and less to read."""
+    path = "/sys/kernel/uevent_seqnum"
+    if not os.path.exists(path) or \
+            len(open(path).read()) == os.stat(path).st_size:
+        pytest.skip(f"no {path}, or of another size than usual")
+    assert copy(tmp_path, tool, "get", SERVER, path, tmp_path / "copy"
+                ) == (0, "")
+    assert re.fullmatch(r"\d+\n", (tmp_path / "copy").read_text())
 
 
 def wait_for(what, timeout_s=30):
@@ -269,8 +297,8 @@ def group_has_ended(group):
     return False
 
 
-@pytest.mark.parametrize("tool, direction", [
-    ("scp", "get"), ("scp", "put"), ("sftp", "get")])
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("direction", ["get", "put"])
 def test_interrupted(tmp_path, odd, tool, direction):
     """^C among the files of a tree: no more of them, no process is left, and
     it isn't a success."""
