@@ -97,8 +97,9 @@ def test_large_file_in_a_tree_has_its_meter(tmp_path, tree):
     assert sum("large" in line for line in done) == 1
 
 
-# Whichever of reading and sending comes first finds the end.
-GONE = "Connection closed|Connection reset|Broken pipe"
+# Whichever of reading and sending comes first finds the end; for scp sending
+# ends in a signal.
+GONE = "Connection closed|Connection reset|Broken pipe|lost connection"
 FAULTS_GET = {
     "read-fails": "read remote",
     "closes": GONE,
