@@ -15,13 +15,14 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 
 BDP_CHANWIN=tests.c test_chanwin.c test_link.c test_chanbudget.c \
 	test_pathrtt.c test_pathinband.c test_windowmax.c test_walk.c \
-	walk.c test_sftpdepth.c test_sftpresume.c
+	walk.c test_sftpdepth.c test_progressrate.c
+BDP_SFTP=sftp-depth.o
 BDP_CHANBUF=tests.c test_chanbuf.c
 
-bdp-test_chanwin: $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a sftp-depth.o sftp-resume.o
+bdp-test_chanwin: $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a $(BDP_SFTP)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/chanwin -o $@ \
-	    $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) sftp-depth.o sftp-resume.o \
-	    $(LDFLAGS) $(BDP_LIBS)
+	    $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_SFTP) $(LDFLAGS) \
+	    $(BDP_LIBS)
 
 bdp-test_chanbuf: $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_HELPER) libssh.a $(SKOBJS)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/chanbuf -o $@ \

@@ -25,7 +25,7 @@ void test_pathrtt(void);
 void test_pathinband(void);
 void test_windowmax(void);
 void test_sftpdepth(void);
-void test_sftpresume(void);
+void test_progressrate(void);
 void test_walk(void);
 
 void
@@ -38,6 +38,6 @@ tests(void)
 	test_pathinband();
 	test_windowmax();
 	test_sftpdepth();
-	test_sftpresume();
+	test_progressrate();
 	test_walk();
 }

@@ -1,0 +1,63 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <string.h>
+
+#include "misc.h"
+#include "progress-rate.h"
+
+#define SAMPLE(p, i)	((p)->ring[(i) % PROGRESS_RATE_SAMPLES])
+
+void
+progress_rate_init(struct progress_rate *p)
+{
+	memset(p, 0, sizeof(*p));
+}
+
+/* A terminal that is being resized makes many: they replace the last one. */
+static void
+add(struct progress_rate *p, double now, uint64_t bytes)
+{
+	if (p->count < 2 || SAMPLE(p, p->count - 1).s >=
+	    SAMPLE(p, p->count - 2).s + PROGRESS_RATE_STEP_S)
+		p->count++;
+	SAMPLE(p, p->count - 1).s = now;
+	SAMPLE(p, p->count - 1).bytes = bytes;
+}
+
+uint64_t
+progress_rate(struct progress_rate *p, double now, uint64_t bytes)
+{
+	u_int i, first;
+	double took_s;
+
+	add(p, now, bytes);
+	first = p->count - MINIMUM(p->count, PROGRESS_RATE_SAMPLES);
+	for (i = p->count - 1; i > first; i--) {
+		if (SAMPLE(p, i).s <= now - PROGRESS_RATE_S)
+			break;
+	}
+	took_s = now - SAMPLE(p, i).s;
+	if (took_s <= 0 || bytes <= SAMPLE(p, i).bytes)
+		return 0;
+	return (bytes - SAMPLE(p, i).bytes) / took_s;
+}

@@ -1,0 +1,119 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "progress-rate.h"
+
+#define MB	1000000ULL
+
+void test_progressrate(void);
+
+/* A look each second for so many seconds, at so many bytes/s; the last rate */
+static uint64_t
+run(struct progress_rate *p, double *now, uint64_t *bytes, int s, uint64_t rate)
+{
+	uint64_t shown = 0;
+
+	while (s-- > 0) {
+		*now += 1;
+		*bytes += rate;
+		shown = progress_rate(p, *now, *bytes);
+	}
+	return shown;
+}
+
+static void
+last_seconds(void)
+{
+	struct progress_rate p;
+	double now = 1000;
+	uint64_t bytes = 5000 * MB;	/* it was resumed there */
+
+	progress_rate_init(&p);
+	ASSERT_U64_EQ(progress_rate(&p, now, bytes), 0);
+	ASSERT_U64_EQ(run(&p, &now, &bytes, 1, MB), MB);
+	ASSERT_U64_EQ(run(&p, &now, &bytes, 100, MB), MB);
+	/* Nothing of before is left 5 s after a change. */
+	ASSERT_U64_EQ(run(&p, &now, &bytes, 1, 11 * MB), 3 * MB);
+	ASSERT_U64_EQ(run(&p, &now, &bytes, 4, 11 * MB), 11 * MB);
+	ASSERT_U64_EQ(run(&p, &now, &bytes, 5, 0), 0);
+	ASSERT_U64_EQ(run(&p, &now, &bytes, 1, 10 * MB), 2 * MB);
+	/* A new file starts anew. */
+	progress_rate_init(&p);
+	ASSERT_U64_EQ(progress_rate(&p, now, bytes), 0);
+	ASSERT_U64_EQ(run(&p, &now, &bytes, 1, 7 * MB), 7 * MB);
+}
+
+/* A terminal that is resized all the time; the ring has room for less. */
+static void
+many_looks(void)
+{
+	struct progress_rate p;
+	uint64_t bytes = 0, shown = 0;
+	int i;
+
+	progress_rate_init(&p);
+	for (i = 0; i <= 2000; i++) {
+		bytes = i <= 1000 ? i * MB : 1000 * MB + (i - 1000) * 3 * MB;
+		shown = progress_rate(&p, i / 100.0, bytes);
+		if (i == 1250)
+			ASSERT_INT_EQ(shown > 190 * MB && shown < 210 * MB, 1);
+	}
+	ASSERT_INT_EQ(shown > 299 * MB && shown < 301 * MB, 1);
+}
+
+/* Clocks that stand or step back, counts that do; a pause in the background */
+static void
+odd(void)
+{
+	struct progress_rate p;
+
+	progress_rate_init(&p);
+	ASSERT_U64_EQ(progress_rate(&p, 10, 0), 0);
+	ASSERT_U64_EQ(progress_rate(&p, 10, MB), 0);
+	ASSERT_U64_EQ(progress_rate(&p, 9, 2 * MB), 0);
+	ASSERT_U64_EQ(progress_rate(&p, 11, 0), 0);
+	progress_rate_init(&p);
+	ASSERT_U64_EQ(progress_rate(&p, 10, 0), 0);
+	ASSERT_U64_EQ(progress_rate(&p, 11, 100 * MB), 100 * MB);
+	ASSERT_U64_EQ(progress_rate(&p, 111, 200 * MB), MB);
+	/* More than an int can hold */
+	ASSERT_U64_EQ(progress_rate(&p, 121, 100200 * MB), 10000 * MB);
+}
+
+void
+test_progressrate(void)
+{
+	TEST_START("progress: the rate is that of the last seconds");
+	last_seconds();
+	TEST_DONE();
+	TEST_START("progress: more looks than samples");
+	many_looks();
+	TEST_DONE();
+	TEST_START("progress: odd clocks and counts");
+	odd();
+	TEST_DONE();
+}
