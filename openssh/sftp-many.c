@@ -42,6 +42,7 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
+#include "sftp-count.h"
 #include "sftp-many.h"
 #include "sftp-reply.h"
 
@@ -284,20 +285,23 @@ say_done(const struct fiber *f)
 	off_t done = f->size;
 	const char *name = strrchr(f->job.src, '/');
 
-	start_progress_meter(name == NULL ? f->job.src : name + 1, f->size,
-	    &done);
+	start_progress_meter(sftp_count_label(name == NULL ? f->job.src :
+	    name + 1), f->size, &done);
 	stop_progress_meter();
 }
 
 static void
 run_job(struct sftp_many *many, struct fiber *f)
 {
-	int progress = showprogress;
+	int progress = showprogress, r;
 
 	/* There is one meter, and others are at work: say it at the end. */
 	if (f->job.depth == 0)
 		showprogress = 0;
-	if (f->job.run(&f->job) != 0)
+	r = f->job.run(&f->job);
+	if (f->job.depth == 0)
+		sftp_count_next();
+	if (r != 0)
 		f->jobs->failed = 1;
 	else if (progress && f->job.depth == 0 && f->size != 0)
 		say_done(f);
@@ -393,8 +397,8 @@ sftp_many_add(struct sftp_many *many, u_int max, struct sftp_conn *conn,
 	many->max = many->most = MINIMUM(many->most, max);
 }
 
-struct sftp_many *
-sftp_many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
+static struct sftp_many *
+many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
     struct sftp_conn *conn, int in, int out)
 {
 	struct sftp_many *many;
@@ -422,8 +426,8 @@ sftp_many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
 	return many;
 }
 
-void
-sftp_many_free(struct sftp_many *many)
+static void
+many_free(struct sftp_many *many)
 {
 	struct fiber *f;
 
@@ -462,10 +466,13 @@ run_here(struct sftp_many *many, struct sftp_job *job)
 {
 	int r;
 
-	if (many == NULL || job->depth != 0)
+	if (job->depth != 0)
 		return job->run(job);
-	while (many->alone || many->files != 0)
+	while (many != NULL && (many->alone || many->files != 0))
 		wait_for_room(many);
+	sftp_count_next();
+	if (many == NULL)
+		return job->run(job);
 	many->alone = 1;
 	r = job->run(job);
 	many->alone = 0;
@@ -585,18 +592,20 @@ run_beside(struct sftp_many *many, struct sftp_jobs *jobs,
 static int
 run_here(struct sftp_many *many, struct sftp_job *job)
 {
+	if (job->depth == 0)
+		sftp_count_next();
 	return job->run(job);
 }
 
-struct sftp_many *
-sftp_many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
+static struct sftp_many *
+many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
     struct sftp_conn *conn, int in, int out)
 {
 	return NULL;
 }
 
-void
-sftp_many_free(struct sftp_many *many)
+static void
+many_free(struct sftp_many *many)
 {
 }
 
@@ -630,6 +639,21 @@ sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs)
 }
 
 #endif	/* HAVE_THREADS */
+
+struct sftp_many *
+sftp_many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
+    struct sftp_conn *conn, int in, int out)
+{
+	sftp_count_start();
+	return many_new(max, read, conn, in, out);
+}
+
+void
+sftp_many_free(struct sftp_many *many)
+{
+	many_free(many);
+	sftp_count_end();
+}
 
 void
 sftp_many_start(struct sftp_many *many, struct sftp_jobs *jobs,

@@ -40,6 +40,12 @@ def most(tmp_path):
     return int((tmp_path / "log").read_text())
 
 
+def on_terminal(cwd, *argv):
+    """Its status; what it printed is in "out"."""
+    return subprocess.run(["script", "-qec", shlex.join(argv), "out"], cwd=cwd,
+                          stdout=subprocess.DEVNULL, timeout=60).returncode
+
+
 @pytest.fixture
 def tree(tmp_path):
     return make_tree(tmp_path / "tree")
@@ -81,11 +87,8 @@ def test_tree_with_files_that_fail(tmp_path, tree, direction):
 
 def test_large_file_in_a_tree_has_its_meter(tmp_path, tree):
     """On a terminal every file has its line, in one piece."""
-    status = subprocess.run(
-        ["script", "-qec", shlex.join([f"{OURS}/scp", "-rp", "-D", SERVER,
-                                       f"x:{tree}", "copy"]), "out"],
-        cwd=tmp_path, stdout=subprocess.DEVNULL, timeout=60).returncode
-    assert status == 0
+    assert on_terminal(tmp_path, f"{OURS}/scp", "-rp", "-D", SERVER,
+                       f"x:{tree}", "copy") == 0
     lines = (tmp_path / "out").read_text(errors="replace").split("\n")
     done = [line for line in lines if "100%" in line]
     files = sum(len(names) for _, _, names in os.walk(tree))
@@ -95,6 +98,53 @@ def test_large_file_in_a_tree_has_its_meter(tmp_path, tree):
                  for k in range(0, 50, 10))
     assert len(done) == files - empty
     assert sum("large" in line for line in done) == 1
+    counts = [re.match(r"(\d+) of (\d+) .", line).groups() for line in done]
+    begun, found = ([int(count) for count in column]
+                    for column in zip(*counts))
+    assert sorted(set(begun)) == begun and begun[-1] <= files
+    assert sorted(found) == found and found[-1] == files
+    assert all(n <= m for n, m in zip(begun, found))
+
+
+@pytest.mark.parametrize("direction", ["get", "put"])
+@pytest.mark.parametrize("server, size", [("ours", LARGE),
+                                          ("no-limits", SMALL)])
+def test_files_are_counted_before_they_are_copied(tmp_path, odd, direction,
+                                                  server, size):
+    """Both are copied one by one: large ones, and where there is one job."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for i in range(3):
+        (tree / f"file{i}").write_bytes(content(size))
+        (tree / f"link{i}").symlink_to("file0")
+    (tree / "folder").mkdir()
+    argv = (f"x:{tree}", "copy") if direction == "get" else \
+        ("tree", f"x:{tmp_path}/copy")
+    assert on_terminal(tmp_path, f"{OURS}/scp", "-r", "-D",
+                       SERVER if server == "ours" else odd(server),
+                       *argv) == 0
+    lines = re.findall(r"^(\d+ of \d+) (\w{4})\d +100%",
+                       (tmp_path / "out").read_text(errors="replace"), re.M)
+    found = 6 if direction == "put" else 3
+    for i, (label, kind) in enumerate(lines):
+        found += direction == "get" and kind == "link"  # once it was followed
+        assert label == f"{i + 1} of {found}", lines
+    assert len(lines) == 6
+
+
+def test_one_file_is_not_counted(tmp_path):
+    (tmp_path / "source").write_bytes(content(SMALL))
+    assert on_terminal(tmp_path, f"{OURS}/scp", "-D", SERVER, "source",
+                       f"x:{tmp_path}/copy") == 0
+    assert re.search(r"^source +100%", (tmp_path / "out").read_text(), re.M)
+
+
+def test_no_meter_without_a_terminal(tmp_path):
+    (tmp_path / "source").write_bytes(content(SMALL))
+    done = subprocess.run([f"{OURS}/scp", "-D", SERVER, "source",
+                           f"x:{tmp_path}/copy"], cwd=tmp_path, timeout=60,
+                          capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 # Whichever of reading and sending comes first finds the end; for scp sending
