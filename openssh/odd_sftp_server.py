@@ -18,6 +18,7 @@ or always:
     reorders        replies to reads and writes come in pairs, the second first
     slow            reads and writes take 10 ms each
     no-limits       it doesn't know limits@openssh.com
+    delays          it answers NUMBER hundredths of a second late
 It leaves in LOG the most reads or writes that waited at once.
 """
 
@@ -118,6 +119,8 @@ class Server:
         return self.fault == fault and self.transfers == self.number
 
     def serve(self, m):
+        if self.fault == "delays":
+            time.sleep(self.number / 100)
         kind = m.number(">B")
         self.transfer = kind in (READ, WRITE)
         number = m.number()

@@ -60,3 +60,12 @@ sftp_depth_requests(const struct sftp_depth *d, size_t len)
 		return d->fixed;
 	return MAXIMUM(d->cw.target / MAXIMUM(len, 1), 1);
 }
+
+int
+sftp_depth_full(const struct sftp_depth *d, u_int requests, size_t len)
+{
+	if (d->fixed == 0 && d->cw.target < SFTP_DEPTH_MAX)
+		return 0;
+	return requests >= sftp_depth_requests(d, len) &&
+	    d->cw.bdp >= (uint64_t)requests * len / 2;
+}

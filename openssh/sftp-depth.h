@@ -48,4 +48,11 @@ void	 sftp_depth_done(struct sftp_depth *, size_t, double);
 /* Requests of so many bytes that may be under way; never 0. */
 u_int	 sftp_depth_requests(const struct sftp_depth *, size_t);
 
+/*
+ * Whether it is their number, and not the path, that keeps so many requests of
+ * so many bytes from being more: there may be no more, and most of their data
+ * comes within a round trip.
+ */
+int	 sftp_depth_full(const struct sftp_depth *, u_int, size_t);
+
 #endif /* SFTP_DEPTH_H */

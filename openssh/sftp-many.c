@@ -45,6 +45,7 @@
 #include "sftp-count.h"
 #include "sftp-many.h"
 #include "sftp-reply.h"
+#include "sftp-watch.h"
 
 extern int showprogress;
 
@@ -213,10 +214,12 @@ deliver(struct sftp_many *many)
 		else
 			due++;
 	}
+	sftp_watch(SFTP_WAITS);
 	while (due > 1 && poll(pfd, many->nends, -1) == -1) {
 		if (errno != EINTR)
 			fatal_f("poll: %s", strerror(errno));
 	}
+	sftp_watch(SFTP_WORKS);
 	for (i = 0; i < many->nends; i++) {
 		if (pfd[i].fd != -1 && (due == 1 || pfd[i].revents != 0)) {
 			deliver_from(many, &many->ends[i]);
@@ -527,8 +530,12 @@ sftp_many_sent(struct sftp_many *many, const struct sftp_conn *conn,
 	if (sshbuf_len(m) < 5)
 		fatal_f("message of %zu bytes", sshbuf_len(m));
 	/* The server may take no more until its replies are read. */
-	while (!RB_EMPTY(&e->requests) && sftp_reply_first(e->in, e->out))
+	sftp_watch(SFTP_WAITS);
+	while (!RB_EMPTY(&e->requests) && sftp_reply_first(e->in, e->out)) {
 		deliver_from(many, e);
+		sftp_watch(SFTP_WAITS);
+	}
+	sftp_watch(SFTP_WORKS);
 	sent = xcalloc(1, sizeof(*sent));
 	sent->id = PEEK_U32(sshbuf_ptr(m) + 1);
 	sent->fiber = many->now;
@@ -644,6 +651,7 @@ struct sftp_many *
 sftp_many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
     struct sftp_conn *conn, int in, int out)
 {
+	sftp_watch_begin();
 	sftp_count_start();
 	return many_new(max, read, conn, in, out);
 }
@@ -653,6 +661,7 @@ sftp_many_free(struct sftp_many *many)
 {
 	many_free(many);
 	sftp_count_end();
+	sftp_watch_end();
 }
 
 void

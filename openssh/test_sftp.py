@@ -147,6 +147,69 @@ def test_no_meter_without_a_terminal(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+LIMITED = (r"(\d+\.\d) MB in \d+\.\d s, limited by ([\w' ]+); time: "
+           r"connection (\d+) %, requests (\d+) %, rate given (\d+) %, "
+           r"local files \d+ %, else \d+ %; CPU: own \d+ %, ssh's \d+ %$")
+
+
+def limited(tmp_path, odd, direction, *options, mib=4):
+    """What limited a transfer with a server that takes 0.05 s for a reply, and
+    the percentages of time."""
+    (tmp_path / "source").write_bytes(content(mib << 20))
+    status, error = run([f"{OURS}/sftp", "-v", *options, "-b", "-", "-D",
+                         odd("delays", 5)], tmp_path,
+                        input=f"{direction} source copy\n")
+    assert status == 0
+    (count, what, *percents), = re.findall(LIMITED, error, re.M)
+    assert float(count) == pytest.approx((mib << 20) / 1e6, abs=0.06)
+    return what, *map(int, percents)
+
+
+@pytest.mark.parametrize("direction", ["get", "put"])
+def test_limited_by_requests(tmp_path, odd, direction):
+    what, connection, requests, _ = limited(tmp_path, odd, direction, "-R",
+                                            "1")
+    assert what == "the number of requests"
+    assert requests > 50 and connection < 50
+
+
+@pytest.mark.parametrize("direction, options", [
+    ("get", ()), ("put", ()), ("get", ("-R", "12"))])
+def test_limited_by_the_connection(tmp_path, odd, direction, options):
+    """The last has all its requests under way, but more would wait, too."""
+    what, connection, requests, _ = limited(tmp_path, odd, direction,
+                                            *options, mib=16)
+    assert what == "the connection"
+    assert connection > 50 and requests < 50
+
+
+@pytest.mark.parametrize("direction", ["get", "put"])
+def test_limited_by_the_rate_given(tmp_path, direction):
+    (tmp_path / "source").write_bytes(content(1 << 20))
+    status, error = run([f"{OURS}/sftp", "-v", "-l", "4000", "-b", "-", "-D",
+                         SERVER], tmp_path,
+                        input=f"{direction} source copy\n")
+    assert status == 0
+    assert re.search(LIMITED, error, re.M).group(2) == "the rate given"
+
+
+def test_what_limited_is_said_once_and_asked_for(tmp_path, tree):
+    """A tree is one transfer; without -v, and without data, nothing."""
+    (tmp_path / "copy").mkdir()
+    get = f"get -r {tree} copy\n"
+    status, error = run([f"{OURS}/sftp", "-v", "-b", "-", "-D", SERVER],
+                        tmp_path, input=get * 2)
+    assert status == 0
+    (count, *_), = re.findall(LIMITED, error, re.M)
+    total = sum(path.stat().st_size for path in tree.rglob("*")
+                if path.is_file())
+    assert float(count) == pytest.approx(2 * total / 1e6, abs=0.06)
+    for options, batch in (((), get), (("-v",), "ls\n")):
+        error = run([f"{OURS}/sftp", *options, "-b", "-", "-D", SERVER],
+                    tmp_path, input=batch)[1]
+        assert "limited by" not in error
+
+
 # Whichever of reading and sending comes first finds the end; for scp sending
 # ends in a signal.
 GONE = "Connection closed|Connection reset|Broken pipe|lost connection"

@@ -154,6 +154,32 @@ fixed(void)
 	ASSERT_U_INT_EQ(sftp_depth_requests(&d, 1), 7);
 }
 
+/* Whether more requests would have helped, of so many (0: by the path) */
+static int
+full(double mbit, u_int number)
+{
+	struct server s = { .rate = mbit * 125000, .rtt_s = 0.1 };
+	struct sftp_depth d;
+	double now = 1, peak;
+
+	s.start_s = now;
+	sftp_depth_init(&d, number, now);
+	fetch(&s, &d, 60e6, LARGE, &now, &peak);
+	ASSERT_INT_EQ(sftp_depth_full(&d, sftp_depth_requests(&d, LARGE) - 1,
+	    LARGE), 0);
+	return sftp_depth_full(&d, sftp_depth_requests(&d, LARGE), LARGE);
+}
+
+static void
+limits(void)
+{
+	ASSERT_INT_EQ(full(1000, 7), 1);
+	ASSERT_INT_EQ(full(1000, 1), 1);
+	ASSERT_INT_EQ(full(1000, 0), 0);
+	ASSERT_INT_EQ(full(10, 64), 0);		/* a queue of 13 s */
+	ASSERT_INT_EQ(full(10, 0), 0);
+}
+
 /* Answers to nothing, lengths of nothing, a clock that steps back */
 static void
 odd(void)
@@ -195,6 +221,9 @@ test_sftpdepth(void)
 	TEST_DONE();
 	TEST_START("sftp: a number of requests given");
 	fixed();
+	TEST_DONE();
+	TEST_START("sftp: requests that limit, and those that wait");
+	limits();
 	TEST_DONE();
 	TEST_START("sftp: odd answers and clocks");
 	odd();

@@ -25,6 +25,7 @@ void test_pathrtt(void);
 void test_pathinband(void);
 void test_windowmax(void);
 void test_sftpdepth(void);
+void test_sftplimit(void);
 void test_progressrate(void);
 void test_walk(void);
 
@@ -38,6 +39,7 @@ tests(void)
 	test_pathinband();
 	test_windowmax();
 	test_sftpdepth();
+	test_sftplimit();
 	test_progressrate();
 	test_walk();
 }
