@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,6 +46,7 @@
 #include "misc.h"
 #include "xmalloc.h"
 #include "chanbudget.h"
+#include "chansend.h"
 #include "chanwin.h"
 #include "pathinband.h"
 #include "pathprobe.h"
@@ -85,6 +87,7 @@ struct channel_window {
 	uint64_t first;		/* bytes consumed at first, */
 	uint64_t first_us;	/* its time, and that of the last one */
 	uint64_t last_us;
+	struct chansend send;	/* the other direction */
 };
 
 struct channel_windows {
@@ -105,6 +108,7 @@ struct channel_windows {
 	uint64_t late_us;	/* until when more are to be expected */
 	u_int unsent;		/* bytes of bulk data that may wait unsent */
 	uint64_t unsent_us;	/* when to look at that again */
+	uint64_t send_rate;	/* bytes/s, as of then; 0 = unknown */
 	uint64_t turn;		/* counts the times that nothing waited */
 	int full;		/* the path took less than was there to send */
 	const struct channel_window *filler;	/* whose that was, or NULL */
@@ -286,6 +290,7 @@ bound_unsent(struct ssh *ssh, struct channel_windows *ws)
 		return;
 	if (path_probe(ssh_packet_get_connection_out(ssh), &path) != 0)
 		ws->no_tcp = errno != EAGAIN;
+	ws->send_rate = path.send_rate;
 	ws->unsent_us = now + MAXIMUM(path.rtt_us, UNSENT_LEAST_US);
 	ws->full = path.full;
 	if ((unsent = path_unsent(path.send_rate)) == ws->unsent || ws->no_tcp)
@@ -444,14 +449,12 @@ channel_window_credit(struct ssh *ssh, Channel *c,
 	return c->local_consumed > 0 ? stock_credit(c) : 0;
 }
 
-size_t
-channel_window_send(struct ssh *ssh, Channel *c, struct channel_windows *ws,
-    size_t len)
+/* What a channel may send of len by what bound_unsent() found out */
+static size_t
+send_some(struct ssh *ssh, struct channel_window *w,
+    struct channel_windows *ws, size_t len)
 {
-	struct channel_window *w = c->window;
-
-	if (w == NULL || !w->bulk || ws->unsent == 0 ||
-	    ws->unsent >= PATH_UNSENT_MAX)
+	if (ws->unsent == 0 || ws->unsent >= PATH_UNSENT_MAX)
 		return len;
 	/* Each channel has its packet before any has a second one. */
 	if (!ssh_packet_have_data_to_write(ssh))
@@ -462,6 +465,63 @@ channel_window_send(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 		return 0;
 	w->turn = ws->turn;
 	return MINIMUM(len, ws->unsent);
+}
+
+size_t
+channel_window_send(struct ssh *ssh, Channel *c, struct channel_windows *ws,
+    size_t len)
+{
+	struct channel_window *w = c->window;
+
+	if (w == NULL || !w->bulk)
+		return len;
+	len = send_some(ssh, w, ws, len);
+	/* The caller sends no more than these allow. */
+	chansend_sent(&w->send, MINIMUM(len, MINIMUM(c->remote_window,
+	    c->remote_maxpacket)));
+	return len;
+}
+
+/* Whether the channel's source has something, or its end, to be read */
+static int
+source_waits(const Channel *c)
+{
+	struct pollfd pfd = { .fd = c->rfd, .events = POLLIN };
+
+	return c->istate == CHAN_INPUT_OPEN && c->rfd != -1 &&
+	    poll(&pfd, 1, 0) == 1;
+}
+
+/* us that the kernel takes to send what it has, as fast as it says it sends */
+static uint64_t
+drain_us(struct ssh *ssh, const struct channel_windows *ws)
+{
+	if (ws->send_rate == 0)
+		return 0;
+	return path_waiting(ssh_packet_get_connection_out(ssh)) * 1000000ULL /
+	    ws->send_rate;
+}
+
+void
+channel_window_look(struct ssh *ssh, Channel *c, struct channel_windows *ws)
+{
+	struct channel_window *w = c->window;
+	enum chansend_why why = CHANSEND_NO_DATA;
+	uint64_t draining_us = 0;
+	int waits;
+
+	if (w == NULL || !w->bulk)
+		return;
+	/* Nothing is read from the source that has no room in the window. */
+	waits = sshbuf_len(c->input) != 0 ||
+	    (c->remote_window == 0 && source_waits(c));
+	if (waits && c->remote_window == 0 &&
+	    !ssh_packet_have_data_to_write(ssh)) {
+		why = CHANSEND_WINDOW;
+		draining_us = drain_us(ssh, ws);
+	} else if (waits)
+		why = CHANSEND_PATH;
+	chansend_look(&w->send, why, now_us(), draining_us);
 }
 
 /* Tenths of MB/s from the first byte consumed to the last */
@@ -494,20 +554,31 @@ channel_window_status(const Channel *c, const struct channel_windows *ws,
 }
 
 static void
-report(const struct ssh *ssh, const struct channel_window *w,
+report(const struct ssh *ssh, struct channel_window *w,
     const struct channel_windows *ws, uint64_t bytes)
 {
+	LogLevel level = ssh->kex->server ? SYSLOG_LEVEL_VERBOSE :
+	    SYSLOG_LEVEL_DEBUG1;
 	uint64_t rate = mean_rate(w, bytes);
 
-	if (!w->bulk || bytes == 0)
+	if (!w->bulk)
 		return;
-	do_log2(ssh->kex->server ? SYSLOG_LEVEL_VERBOSE : SYSLOG_LEVEL_DEBUG1,
-	    "channel %d: peak window %u, least rtt %llu.%llu ms, "
-	    "received %llu bytes, %llu.%llu MB/s", w->id, w->peak,
-	    (unsigned long long)ws->least_rtt_us / 1000,
-	    (unsigned long long)ws->least_rtt_us / 100 % 10,
-	    (unsigned long long)bytes,
-	    (unsigned long long)rate / 10, (unsigned long long)rate % 10);
+	if (bytes != 0)
+		do_log2(level, "channel %d: peak window %u, least rtt "
+		    "%llu.%llu ms, received %llu bytes, %llu.%llu MB/s", w->id,
+		    w->peak, (unsigned long long)ws->least_rtt_us / 1000,
+		    (unsigned long long)ws->least_rtt_us / 100 % 10,
+		    (unsigned long long)bytes, (unsigned long long)rate / 10,
+		    (unsigned long long)rate % 10);
+	if (w->send.bytes == 0)
+		return;
+	chansend_look(&w->send, CHANSEND_NO_DATA, now_us(), 0);
+	do_log2(level, "channel %d: sent %llu bytes, held up by the peer's "
+	    "window %u %% of the time, by the connection %u %%, without data "
+	    "%u %%", w->id, (unsigned long long)w->send.bytes,
+	    chansend_percent(&w->send, CHANSEND_WINDOW),
+	    chansend_percent(&w->send, CHANSEND_PATH),
+	    chansend_percent(&w->send, CHANSEND_NO_DATA));
 }
 
 void
@@ -530,12 +601,12 @@ void
 channel_windows_report(struct ssh *ssh, struct channel_windows *ws)
 {
 	struct chanbudget_share *s;
-	const struct channel_window *w;
+	struct channel_window *w;
 
 	if (ws == NULL)
 		return;
 	TAILQ_FOREACH(s, &ws->budget->shares, entry) {
-		w = (const struct channel_window *)s;	/* its first member */
+		w = (struct channel_window *)s;	/* its first member */
 		report(ssh, w, ws, w->cw.consumed);
 	}
 }

@@ -54,6 +54,13 @@ u_int	 channel_window_credit(struct ssh *, Channel *,
 size_t	 channel_window_send(struct ssh *, Channel *,
 	    struct channel_windows *, size_t);
 
+/*
+ * Looks at what an open channel's sender waits for. To be called before each
+ * wait, with what came until now sent as far as it could be.
+ */
+void	 channel_window_look(struct ssh *, Channel *,
+	    struct channel_windows *);
+
 /* Appends a line on how a channel fares, unless its window is fixed. */
 void	 channel_window_status(const Channel *, const struct channel_windows *,
 	    struct sshbuf *);

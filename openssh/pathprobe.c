@@ -17,9 +17,11 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <netinet/in.h>
 #ifdef __linux__
+# include <linux/sockios.h>
 /* Not netinet/tcp.h: the C library's struct tcp_info ends before min_rtt. */
 # include <linux/tcp.h>
 #endif
@@ -106,6 +108,18 @@ path_fill_segments(int fd, int fill)
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay,
 	    sizeof(nodelay)) == -1)
 		debug_f("TCP_NODELAY: %s", strerror(errno));
+}
+
+u_int
+path_waiting(int fd)
+{
+#ifdef SIOCOUTQNSD
+	int bytes;
+
+	if (ioctl(fd, SIOCOUTQNSD, &bytes) == 0 && bytes > 0)
+		return bytes;
+#endif
+	return 0;
 }
 
 const struct path_info *

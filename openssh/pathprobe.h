@@ -56,6 +56,9 @@ void	 path_bound_unsent(int, u_int);
 /* Whether parts of a segment wait for more data (Nagle) or are sent at once. */
 void	 path_fill_segments(int, int);
 
+/* Bytes that the kernel has not sent even once; 0 if it can't tell. */
+u_int	 path_waiting(int);
+
 /*
  * Slack (us) for what an answer in SSH takes longer than one in TCP, on a path
  * that has no forwarder: the peer's main loop has other things to do.

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -29,6 +30,10 @@ CHANWIN = re.compile(
 # Every reason, and what it takes in a round trip (bytes) to see it
 REASONS = {"base": 0, "grew": MIB, "path": MIB, "peer": 4 * MIB, "reader": 0,
            "budget": 2 * MIB}
+
+
+SENT = (r"channel \d+: sent (\d+) bytes, held up by the peer's window (\d+) % "
+        r"of the time, by the connection (\d+) %, without data (\d+) %$")
 
 
 def closing(log):
@@ -94,13 +99,80 @@ def test_nothing_of_terminals(place):
         assert not CHANWIN.search(log)
 
 
+def sender(place, command, source, port=PORT):
+    """What held up an ssh -v that sent: window, connection, data (%)."""
+    done = place.run(["sh", "-c", f"({source}) | " + shlex.join(
+        place.ssh("-v", HOST, command, port=port, level="INFO"))])
+    assert done.returncode == 0, done.stderr
+    (count, *percents), = re.findall(SENT, done.stderr.replace("\r", ""),
+                                     re.M)
+    assert int(count) == 20 * MIB
+    assert 98 <= sum(map(int, percents)) <= 102
+    return map(int, percents)
+
+
+ALL_AT_ONCE = f"head -c {20 * MIB} /dev/zero"
+
+
+@pytest.mark.parametrize("tree", [OURS, PRISTINE], ids=["ours", "stock"])
+def test_sender_waits_for_the_window(place, tree):
+    place.sshd(tree)
+    window, path, no_data = sender(place, "sleep 3; cat >/dev/null",
+                                   ALL_AT_ONCE)
+    assert window > 50 and path < 50 and no_data < 50
+
+
+def test_sender_waits_for_data(place):
+    place.sshd()
+    window, path, no_data = sender(
+        place, "cat >/dev/null", f"head -c {10 * MIB} /dev/zero; sleep 3; "
+        f"head -c {10 * MIB} /dev/zero")
+    assert no_data > 50 and window < 50 and path < 50
+
+
+def test_sender_waits_for_the_connection(place):
+    """It is on a path that takes 5 MB/s."""
+    place.sshd()
+    relay = Relay(place, wait_s=0.01, at_once=50000)
+    window, path, no_data = sender(place, "cat >/dev/null", ALL_AT_ONCE,
+                                   port=RELAY_PORT)
+    relay.close()
+    assert path > 50 and window < 50 and no_data < 50
+
+
+def test_server_sends(place):
+    sshd = place.sshd()
+    fetch(place)
+    count, _, _, _ = wait_until(
+        "the line", lambda: re.findall(SENT, read(sshd.log), re.M))[0]
+    assert int(count) == SOME
+
+
+def test_scp_and_ssh_say_what_limited_them(place):
+    place.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
+    with open(place.path("source"), "wb") as f:
+        f.truncate(20 * MIB)
+    ssh, *options = place.ssh(level="INFO")
+    options[options.index("-p")] = "-P"
+    said = place.run([f"{OURS}/scp", "-v", "-S", ssh, *options,
+                      place.path("source"), f"{HOST}:{place.path('copy')}"])
+    assert said.returncode == 0, said.stderr
+    assert len(re.findall(SENT, said.stderr.replace("\r", ""), re.M)) == 1
+    assert re.search(r"debug1: 21\.0 MB in \d+\.\d s, limited by \w",
+                     said.stderr), said.stderr
+
+
 class Relay:
     """A path of 2 DELAY_S, forwarded at this end: to TCP it is a short one."""
 
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, place, wait_s=0, at_once=MIB):
+        """It takes at_once bytes, and waits before it takes more."""
+        self.place, self.wait_s, self.at_once = place, wait_s, at_once
         self.listener = place.inside(
             lambda: socket.create_server(("127.0.0.1", RELAY_PORT)))
+        if wait_s:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
+                                     2 * at_once)
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
@@ -121,8 +193,9 @@ class Relay:
         def take():
             data = b"."
             while data:
+                time.sleep(self.wait_s)
                 try:
-                    data = a.recv(MIB)
+                    data = a.recv(self.at_once)
                 except OSError:
                     data = b""
                 with more:

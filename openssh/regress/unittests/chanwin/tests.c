@@ -24,6 +24,7 @@ void test_chanbudget(void);
 void test_pathrtt(void);
 void test_pathinband(void);
 void test_windowmax(void);
+void test_chansend(void);
 void test_sftpdepth(void);
 void test_sftplimit(void);
 void test_progressrate(void);
@@ -38,6 +39,7 @@ tests(void)
 	test_pathrtt();
 	test_pathinband();
 	test_windowmax();
+	test_chansend();
 	test_sftpdepth();
 	test_sftplimit();
 	test_progressrate();

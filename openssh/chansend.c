@@ -1,0 +1,74 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+#include "misc.h"
+#include "chansend.h"
+
+void
+chansend_look(struct chansend *cs, enum chansend_why why, uint64_t now,
+    uint64_t drain_us)
+{
+	uint64_t took_us = now > cs->at_us ? now - cs->at_us : 0, path_us;
+
+	if (cs->at_us == 0)
+		took_us = 0;
+	switch (cs->why) {
+	case CHANSEND_NO_DATA:
+		/* It counts if more comes: before and after is no transfer. */
+		if (cs->bytes != 0)
+			cs->idle_us += took_us;
+		break;
+	case CHANSEND_WINDOW:
+		path_us = MINIMUM(took_us, cs->drain_us);
+		cs->spent_us[CHANSEND_PATH] += path_us;
+		cs->spent_us[CHANSEND_WINDOW] += took_us - path_us;
+		break;
+	default:
+		cs->spent_us[cs->why] += took_us;
+	}
+	cs->drain_us = drain_us;
+	cs->why = why;
+	cs->at_us = now;
+}
+
+void
+chansend_sent(struct chansend *cs, size_t len)
+{
+	if (len == 0)
+		return;
+	cs->bytes += len;
+	cs->spent_us[CHANSEND_NO_DATA] += cs->idle_us;
+	cs->idle_us = 0;
+}
+
+u_int
+chansend_percent(const struct chansend *cs, enum chansend_why why)
+{
+	uint64_t all_us = 0;
+	int i;
+
+	for (i = 0; i < CHANSEND_WHYS; i++)
+		all_us += cs->spent_us[i];
+	return all_us == 0 ? 0 :
+	    (cs->spent_us[why] * 100 + all_us / 2) / all_us;
+}

@@ -1,0 +1,60 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+
+#ifndef CHANSEND_H
+#define CHANSEND_H
+
+/*
+ * What held a channel's sender up. Pure: whoever looks at the channel, once a
+ * turn of the main loop, says what it waits for until the next look. Times are
+ * us, of a clock that doesn't step back.
+ */
+
+enum chansend_why {
+	CHANSEND_NO_DATA,	/* nothing to send */
+	CHANSEND_PATH,		/* the connection takes no more */
+	CHANSEND_WINDOW,	/* the peer's window is used up */
+	CHANSEND_WHYS
+};
+
+struct chansend {
+	uint64_t bytes;			/* sent */
+	enum chansend_why why;		/* since the last look, */
+	uint64_t at_us;			/* at this time */
+	uint64_t drain_us;		/* and for so long it is the path */
+	uint64_t spent_us[CHANSEND_WHYS];
+	uint64_t idle_us;		/* without data, and none came since */
+};
+
+/*
+ * The channel waits for this from now on. If that is the window: what was sent
+ * will still be on its way out of this machine for so long, and that is the
+ * path's time.
+ */
+void	 chansend_look(struct chansend *, enum chansend_why, uint64_t,
+	    uint64_t);
+
+/* So many bytes have been sent. */
+void	 chansend_sent(struct chansend *, size_t);
+
+/*
+ * Percent of the time from the first byte to the last in which it was this.
+ * 0 when there was no such time.
+ */
+u_int	 chansend_percent(const struct chansend *, enum chansend_why);
+
+#endif /* CHANSEND_H */

@@ -1,0 +1,110 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "chansend.h"
+
+#define S	1000000ULL
+
+void test_chansend(void);
+
+static void
+percents(const struct chansend *cs, u_int window, u_int path, u_int no_data)
+{
+	ASSERT_U_INT_EQ(chansend_percent(cs, CHANSEND_WINDOW), window);
+	ASSERT_U_INT_EQ(chansend_percent(cs, CHANSEND_PATH), path);
+	ASSERT_U_INT_EQ(chansend_percent(cs, CHANSEND_NO_DATA), no_data);
+}
+
+/* Each second counts for what the look before it said. */
+static void
+looks(void)
+{
+	struct chansend cs;
+	uint64_t now = 1000 * S;
+	int i;
+
+	memset(&cs, 0, sizeof(cs));
+	percents(&cs, 0, 0, 0);
+	chansend_look(&cs, CHANSEND_NO_DATA, now, 0);
+	now += 100 * S;				/* before: no transfer */
+	chansend_look(&cs, CHANSEND_NO_DATA, now, 0);
+	chansend_sent(&cs, 5);
+	for (i = 0; i < 20; i++) {
+		chansend_look(&cs, i < 12 ? CHANSEND_WINDOW :
+		    i < 15 ? CHANSEND_PATH : CHANSEND_NO_DATA, now, 0);
+		now += S;
+	}
+	chansend_look(&cs, CHANSEND_NO_DATA, now, 0);
+	chansend_sent(&cs, 0);
+	percents(&cs, 80, 20, 0);		/* after: neither */
+	chansend_sent(&cs, 7);
+	percents(&cs, 60, 15, 25);
+	ASSERT_U64_EQ(cs.bytes, 12);
+}
+
+/* What the kernel still had to send is the path's. */
+static void
+drains(void)
+{
+	struct chansend cs;
+
+	memset(&cs, 0, sizeof(cs));
+	chansend_look(&cs, CHANSEND_WINDOW, S, S);
+	chansend_look(&cs, CHANSEND_WINDOW, 5 * S, 10 * S);
+	percents(&cs, 75, 25, 0);
+	chansend_look(&cs, CHANSEND_NO_DATA, 11 * S, 0);
+	percents(&cs, 30, 70, 0);
+}
+
+static void
+odd(void)
+{
+	struct chansend cs;
+
+	memset(&cs, 0, sizeof(cs));
+	/* A first look that is late, a clock that steps back */
+	chansend_look(&cs, CHANSEND_WINDOW, 1ULL << 50, 0);
+	percents(&cs, 0, 0, 0);
+	chansend_look(&cs, CHANSEND_PATH, 5 * S, 0);
+	percents(&cs, 0, 0, 0);
+	chansend_look(&cs, CHANSEND_PATH, 6 * S, UINT64_MAX);
+	percents(&cs, 0, 100, 0);
+}
+
+void
+test_chansend(void)
+{
+	TEST_START("what held a sender up");
+	looks();
+	TEST_DONE();
+	TEST_START("what the kernel still has to send");
+	drains();
+	TEST_DONE();
+	TEST_START("a sender's odd clocks");
+	odd();
+	TEST_DONE();
+}
