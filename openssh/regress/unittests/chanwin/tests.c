@@ -26,6 +26,7 @@ void test_pathinband(void);
 void test_windowmax(void);
 void test_chansend(void);
 void test_sftpdepth(void);
+void test_sftpresume(void);
 void test_sftplimit(void);
 void test_progressrate(void);
 void test_walk(void);
@@ -41,6 +42,7 @@ tests(void)
 	test_windowmax();
 	test_chansend();
 	test_sftpdepth();
+	test_sftpresume();
 	test_sftplimit();
 	test_progressrate();
 	test_walk();
