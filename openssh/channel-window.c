@@ -557,12 +557,12 @@ static void
 report(const struct ssh *ssh, struct channel_window *w,
     const struct channel_windows *ws, uint64_t bytes)
 {
-	LogLevel level = ssh->kex->server ? SYSLOG_LEVEL_VERBOSE :
-	    SYSLOG_LEVEL_DEBUG1;
 	uint64_t rate = mean_rate(w, bytes);
+	LogLevel level;
 
 	if (!w->bulk)
 		return;
+	level = ssh->kex->server ? SYSLOG_LEVEL_VERBOSE : SYSLOG_LEVEL_DEBUG1;
 	if (bytes != 0)
 		do_log2(level, "channel %d: peak window %u, least rtt "
 		    "%llu.%llu ms, received %llu bytes, %llu.%llu MB/s", w->id,

@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from sftp_tools import (HERE, OURS, SERVER, SMALL, client, content, copy,
-                        entries, make_tree, run, scp, sftp)
+from sftp_tools import (HERE, LARGE, OURS, SERVER, SMALL, client, content,
+                        copy, entries, make_tree, run, scp, sftp)
 
 ODD = os.path.join(HERE, "odd_sftp_server.py")
 MIB = 1 << 20
@@ -57,6 +57,30 @@ def test_tree(tmp_path, tree, tool, direction):
     assert copy(tmp_path, tool, direction, SERVER, tree, tmp_path / "copy",
                 "-rp") == (0, "")
     assert entries(tree) == entries(tmp_path / "copy")
+
+
+def test_tree_from_one_server_to_another(tmp_path, tree):
+    assert scp(tmp_path, SERVER, "-3rp", f"x:{tree}",
+               f"y:{tmp_path}/copy") == (0, "")
+    assert entries(tmp_path / "copy") == entries(tree)
+
+
+def test_files_that_fail_between_servers(tmp_path, tree):
+    copy = tmp_path / "copy"
+    for name in ("3/7", "4/deep/0"):        # a directory is in the way
+        (copy / name).mkdir(parents=True)
+    status, error = scp(tmp_path, SERVER, "-3rp", f"x:{tree}/.",
+                        f"y:{copy}")
+    assert status == 1
+    for name in ("3/7", "4/deep/0"):
+        assert any(name in line for line in error.splitlines()), error
+        (copy / name).rmdir()
+        (tree / name).unlink()
+    assert len(error.splitlines()) <= 6, error
+    for path in (tree, tree / "3", tree / "4" / "deep", copy, copy / "3",
+                 copy / "4" / "deep"):
+        os.utime(path, (1, 1))
+    assert entries(copy) == entries(tree)
 
 
 @pytest.mark.parametrize("direction", ["get", "put"])
