@@ -2,7 +2,7 @@
 plumbing under the demo and the tests.
 
 A transfer is a dict. What moves:
-    tool        raw (plain TCP), ssh, scp, scp-O or sftp
+    tool        raw (plain TCP), ssh, scp, scp-O, scp-3 (to itself) or sftp
     direction   get (server to client) or put
     client, server   trees below build/: pristine, openssh, fixed or debian12
     bytes       how many; lab.payload says which

@@ -142,6 +142,19 @@ for path, count, level in (("1g-200ms", GB, "check"),
             transfer(path, direction, count, queue_packets=1000000),
             {"steady": 0.95, "first_gb": 1.10, "adjusts": 64})
 
+# Requests of sftp, whose server has the file: as deep as the path
+for path in ("1g-200ms", "10g-100ms"):
+    for direction in ("get", "put"):
+        row(f"deep-{path}-{direction}", "netem",
+            transfer(path, direction, 2 * GB, tool="sftp",
+                     queue_packets=1000000), {"steady": 0.95})
+    row(f"deep-{path}-stock-server", "netem",
+        transfer(path, "get", 2 * GB, tool="sftp", server="pristine",
+                 queue_packets=1000000), {"steady": 0.90})
+row("deep-1g-200ms-scp-3", "netem",
+    transfer("1g-200ms", "get", GB, tool="scp-3", queue_packets=1000000),
+    {"steady": 0.90})
+
 # 2. Peers: pristine 10.0p1 and Debian 12's own 9.2
 
 for path in ("1g-50ms", "1g-200ms"):

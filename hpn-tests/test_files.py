@@ -9,6 +9,7 @@ TREE = [20, 50, 4096]
 # Round trips of 200 ms in 8 s, ssh's login included, where one file after the
 # other takes 4 each. (sftp looks twice at what scp looks at once.)
 GOAL, GOAL_SFTP = 40, 42
+GOAL_BETWEEN = 60           # two logins, one after the other
 
 
 def tree(tool, direction, server="openssh"):
@@ -25,6 +26,7 @@ def tree(tool, direction, server="openssh"):
           **tree("scp", "get", "pristine"))
 @scenario("small-files-scp-put-stock", "netem", GOAL,
           **tree("scp", "put", "pristine"))
+@scenario("small-files-scp-3", "netem", GOAL_BETWEEN, **tree("scp-3", "get"))
 def test_small_files(scene, measured):
     """1,000 files of 4 KiB in 20 directories."""
     t = scene["ours"]

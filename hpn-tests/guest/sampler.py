@@ -63,7 +63,7 @@ class Sampler(threading.Thread):
     def __init__(self, spec):
         super().__init__(daemon=True)
         self.spec = spec
-        self.copied = spec["tool"] in ("scp", "scp-O", "sftp")
+        self.copied = spec["tool"] in ("scp", "scp-O", "scp-3", "sftp")
         self.sender = "server" if spec["direction"] == "get" else "client"
         self.end = threading.Event()
         self.peak = dict.fromkeys(PROGRAMS, 0)

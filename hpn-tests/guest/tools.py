@@ -253,9 +253,10 @@ def forward(spec):
 
 
 def copy(spec):
-    """scp, scp -O and sftp."""
+    """scp, scp -O, scp -3 from the server to itself, and sftp."""
     remote, path = "server:", copy_path(spec)
     argv = {"scp": ["scp", "-s"], "scp-O": ["scp", "-O"],
+            "scp-3": ["scp", "-s", "-3"],
             "sftp": ["sftp", "-b", f"{LAB}/batch"]}[spec["tool"]]
     if "tree" in spec:
         argv.append("-rp")
@@ -265,6 +266,8 @@ def copy(spec):
         with open(f"{LAB}/batch", "w") as f:
             f.write(f"{spec['direction']} {SOURCE} {path}\n")
         argv.append("server")
+    elif spec["tool"] == "scp-3":
+        argv += [remote + SOURCE, remote + path]
     elif spec["direction"] == "get":
         argv += [remote + SOURCE, path]
     else:
