@@ -461,5 +461,6 @@ def test_interrupted(tmp_path, odd, tool, direction):
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     assert error == "" if tool == "scp" else "Interrupt" in error
+    assert len(error.splitlines()) <= 3, error
     assert len(os.listdir(dest)) < 1000
     assert not (tmp_path / "next").exists()
