@@ -243,7 +243,10 @@ def session():
     yield session
     session.process.stdin.close()
     session.process.stdout.close()
-    assert session.process.wait(10) == 0
+    try:
+        assert session.process.wait(10) == 0
+    finally:
+        session.process.kill()
 
 
 def test_check_file(tmp_path, session):
