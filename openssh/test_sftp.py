@@ -435,6 +435,11 @@ def group_has_ended(group):
     return False
 
 
+def hears_interrupts():
+    """Whoever was started in the background may have them ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
 @pytest.mark.parametrize("direction", ["get", "put"])
 def test_interrupted(tmp_path, odd, tool, direction):
@@ -449,7 +454,8 @@ def test_interrupted(tmp_path, odd, tool, direction):
     with open(tmp_path / "batch") as stdin:
         process = subprocess.Popen(argv, cwd=tmp_path, stdin=stdin, text=True,
                                    stderr=subprocess.PIPE,
-                                   start_new_session=True)
+                                   start_new_session=True,
+                                   preexec_fn=hears_interrupts)
     try:
         wait_for(lambda: dest.is_dir() and len(os.listdir(dest)) > 50)
         os.killpg(process.pid, signal.SIGINT)
