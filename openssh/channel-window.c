@@ -451,20 +451,26 @@ channel_window_credit(struct ssh *ssh, Channel *c,
 
 /* What a channel may send of len by what bound_unsent() found out */
 static size_t
-send_some(struct ssh *ssh, struct channel_window *w,
-    struct channel_windows *ws, size_t len)
+send_some(struct ssh *ssh, const Channel *c, struct channel_windows *ws,
+    size_t len)
 {
+	struct channel_window *w = c->window;
+	size_t some;
+
 	if (ws->unsent == 0 || ws->unsent >= PATH_UNSENT_MAX)
 		return len;
 	/* Each channel has its packet before any has a second one. */
 	if (!ssh_packet_have_data_to_write(ssh))
 		ws->turn++;
-	if (ws->full)
-		fill_segments(ssh, ws, w);
 	if (w->turn == ws->turn)
 		return 0;
 	w->turn = ws->turn;
-	return MINIMUM(len, ws->unsent);
+	some = MINIMUM(len, ws->unsent);
+	if (ws->full && len > MINIMUM(some, c->remote_maxpacket))
+		fill_segments(ssh, ws, w);
+	else if (ws->filler == w)	/* nothing follows that would fill */
+		fill_segments(ssh, ws, NULL);
+	return some;
 }
 
 size_t
@@ -475,7 +481,7 @@ channel_window_send(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 
 	if (w == NULL || !w->bulk)
 		return len;
-	len = send_some(ssh, w, ws, len);
+	len = send_some(ssh, c, ws, len);
 	/* The caller sends no more than these allow. */
 	chansend_sent(&w->send, MINIMUM(len, MINIMUM(c->remote_window,
 	    c->remote_maxpacket)));
