@@ -148,9 +148,11 @@ for path in ("1g-200ms", "10g-100ms"):
         row(f"deep-{path}-{direction}", "netem",
             transfer(path, direction, 2 * GB, tool="sftp",
                      queue_packets=1000000), {"steady": 0.95})
+    # (A window towards stock senders gains 6 MiB a round trip: 125 MB take 2 s)
     row(f"deep-{path}-stock-server", "netem",
-        transfer(path, "get", 2 * GB, tool="sftp", server="pristine",
-                 queue_packets=1000000), {"steady": 0.90})
+        transfer(path, "get", 5 * GB if path == "10g-100ms" else 2 * GB,
+                 tool="sftp", server="pristine", queue_packets=1000000),
+        {"late": 0.90})
 row("deep-1g-200ms-scp-3", "netem",
     transfer("1g-200ms", "get", GB, tool="scp-3", queue_packets=1000000),
     {"steady": 0.90})
