@@ -11,6 +11,7 @@ from tools import copy_path, out, read, series_path
 MEMORY_S = 0.2
 SOCKETS_S = 0.25
 QUICK_S = 0.020         # to look at a sender's socket or a growing file
+SAMPLES = 200           # and no more often than that
 PROGRAMS = ("ssh", "sshd-session", "sshd")
 
 
@@ -30,12 +31,27 @@ def memory(names):
     return found
 
 
-def sockets(host):
-    """What ss -ti says of the transfer's connections."""
-    return subprocess.run(
-        ["ip", "netns", "exec", host, "ss", "-Htin",
-         "( sport = :22 or dport = :22 or sport = :5000 or dport = :5000 )"],
-        capture_output=True, text=True).stdout
+class Sockets:
+    """What ss -ti says of the transfer's connections on a host. A shell that
+    stays there runs it: to enter a network each time is dear in a lab that
+    traces each system call."""
+
+    FILTER = "( sport = :22 or dport = :22 or sport = :5000 or dport = :5000 )"
+
+    def __init__(self, host):
+        self.shell = subprocess.Popen(
+            ["ip", "netns", "exec", host, "sh", "-c",
+             'while read -r _; do ss -Htin "$1"; echo .; done', "sh",
+             self.FILTER], text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE)
+
+    def look(self):
+        self.shell.stdin.write("\n")
+        self.shell.stdin.flush()
+        return "".join(iter(self.shell.stdout.readline, ".\n"))
+
+    def end(self):
+        self.shell.communicate()
 
 
 def written(text):
@@ -68,11 +84,14 @@ class Sampler(threading.Thread):
         self.end = threading.Event()
         self.peak = dict.fromkeys(PROGRAMS, 0)
         self.due_s = {}
+        self.start_s = time.monotonic()
 
     def due(self, what, every_s, now_s):
+        """Less often in a long transfer: every 1/SAMPLES of its time so far"""
         if now_s < self.due_s.get(what, 0):
             return False
-        self.due_s[what] = now_s + every_s
+        self.due_s[what] = now_s + max(every_s,
+                                       (now_s - self.start_s) / SAMPLES)
         return True
 
     def sample(self, row, ss):
@@ -81,15 +100,16 @@ class Sampler(threading.Thread):
                 self.peak[name] = max(self.peak[name], peak)
                 row[name] = now
         if self.spec.get("unspent"):
-            row["written"] = written(sockets(self.sender))
+            row["written"] = written(self.sockets[self.sender].look())
         if self.due("sockets", SOCKETS_S, row["t_s"]):
-            for host in ("client", "server"):
-                ss.write(f"{row['t_s']:.3f} {host}\n{sockets(host)}")
+            for host, sockets in self.sockets.items():
+                ss.write(f"{row['t_s']:.3f} {host}\n{sockets.look()}")
         return row
 
     def run(self):
         quick = self.copied or self.spec.get("unspent")
         interval_s = QUICK_S if quick else MEMORY_S
+        self.sockets = {host: Sockets(host) for host in ("client", "server")}
         done = False
         with open(out("samples"), "w", buffering=1) as f, \
                 open(out("ss.log"), "w", buffering=1) as ss:
@@ -102,3 +122,5 @@ class Sampler(threading.Thread):
                     f.write(json.dumps(row) + "\n")
                 if series and (count := arrived(self.spec)):
                     series.write(f"{time.monotonic():.6f} {count}\n")
+            for sockets in self.sockets.values():
+                sockets.end()
