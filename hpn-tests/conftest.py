@@ -60,14 +60,19 @@ class Transfers:
     def __init__(self, specs, reuse, say):
         self.pool = lab.Pool()
         self.say = say
-        self.missing = {n: lab.missing_tree(s) for n, s in specs.items()}
-        specs = {n: s for n, s in specs.items() if not self.missing[n]}
-        self.cost = {n: self.guess_s(spec) for n, spec in specs.items()}
+        self.reuse = reuse
+        self.missing, self.cost, self.futures = {}, {}, {}
         self.start_s, self.said_s = time.monotonic(), time.monotonic()
         self.done = self.done_cost = 0
-        self.futures = {}
+        self.start(specs)
+
+    def start(self, specs):
+        """These, too, after those that wait already"""
+        self.missing.update((n, lab.missing_tree(s)) for n, s in specs.items())
+        specs = {n: s for n, s in specs.items() if not self.missing[n]}
+        self.cost.update((n, self.guess_s(s)) for n, s in specs.items())
         for name, spec in specs.items():
-            future = self.pool.start(spec, name, reuse=reuse)
+            future = self.pool.start(spec, name, reuse=self.reuse)
             future.add_done_callback(lambda _, n=name: self.finished(n))
             self.futures[name] = future
 
@@ -128,6 +133,10 @@ class Measured:
 
     def note(self, text):
         self.lines.append(text)
+
+    def again(self, before):
+        """What was measured does not decide yet."""
+        self.lines, self.missed = [before], []
 
     def holds(self, text, holds):
         self.lines.append(text)

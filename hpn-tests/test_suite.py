@@ -9,7 +9,10 @@ import sys
 import pytest
 
 import lab
+import requirements
 import scenarios
+import test_scenarios
+from conftest import Measured
 from measure import Missing, Series
 
 
@@ -76,6 +79,35 @@ def test_an_interrupted_run_goes_on():
     assert not os.path.exists(marker)
     assert result_time("self-is-stock") > before[0]
     assert result_time(raw) == before[1]
+
+
+class Luck(dict):
+    """Transfers that went so well: a number by seed."""
+
+    def start(self, specs):
+        self.update((n, self.of(s["seed"])) for n, s in specs.items())
+
+
+@pytest.mark.parametrize("of, missed", [
+    (lambda seed: 1, []),                       # five will do
+    (lambda seed: 0 if seed < 4 else 1, []),    # bad luck
+    (lambda seed: 1 if seed in (5, 6) else 0, ["median: 0, at least 1"]),
+])
+def test_more_seeds_after_bad_luck(monkeypatch, of, missed):
+    """A row that misses is judged with all of its seeds."""
+    row = scenarios.Row("luck", "self", scenarios.transfer("1g-1ms"),
+                        {"luck": 1}, seeds=(1, 2, 3, 4, 5),
+                        more_seeds=tuple(range(6, 16)))
+    transfers, measured = Luck(), Measured()
+    transfers.of = of
+    transfers.start({**row.transfers, **row.references})
+    monkeypatch.setattr(requirements, "luck", lambda m, pairs, least:
+                        m.at_least("median", sorted(ours for ours, _ in pairs)
+                                   [len(pairs) // 2], least, "{}"),
+                        raising=False)
+    test_scenarios.test_row(transfers, measured, row)
+    assert measured.missed == missed
+    assert len(transfers) == (10 if of(1) else 30)
 
 
 def test_only_what_there_is():
