@@ -59,6 +59,25 @@ def test_tree(tmp_path, tree, tool, direction):
     assert entries(tree) == entries(tmp_path / "copy")
 
 
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("kind, asked", [("file", ["lstat"]),
+                                         ("tree", ["lstat"]),
+                                         ("link", ["lstat", "stat"])])
+def test_source_is_looked_at_once(tmp_path, tool, kind, asked):
+    """Unless it is a link, which says nothing of what it leads to."""
+    (tmp_path / "file").write_bytes(content(SMALL))
+    os.utime(tmp_path / "file", (1234567890, 1234567890))
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "tree").mkdir(mode=0o750)
+    status, error = copy(tmp_path, tool, "get",
+                         program(tmp_path, SERVER, "-e", "-l", "DEBUG3"),
+                         tmp_path / kind, tmp_path / "copy", "-rp")
+    assert status == 0
+    assert re.findall(r"request \d+: (l?stat)", error) == asked, error
+    assert entries(tmp_path / "copy") == \
+        entries(tmp_path / ("file" if kind == "link" else kind))
+
+
 def test_tree_from_one_server_to_another(tmp_path, tree):
     assert scp(tmp_path, SERVER, "-3rp", f"x:{tree}",
                f"y:{tmp_path}/copy") == (0, "")
