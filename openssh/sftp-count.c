@@ -30,20 +30,29 @@
 #include "sftp-client.h"
 #include "sftp-count.h"
 
-static int counts;
+static u_int trees;		/* that we are in */
 static u_int found, begun;
+
+void
+sftp_count_names(u_int n)
+{
+	found = n;
+	begun = 0;
+}
 
 void
 sftp_count_start(void)
 {
-	counts = 1;
-	found = begun = 0;
+	trees++;
+	/* It was a name, and is now what is in it. */
+	if (found != 0)
+		found--;
 }
 
 void
 sftp_count_end(void)
 {
-	counts = 0;
+	trees--;
 }
 
 void
@@ -84,7 +93,7 @@ sftp_count_label(const char *name)
 {
 	static char *label;
 
-	if (!counts)
+	if (trees == 0 && found <= 1)
 		return name;
 	free(label);
 	/* A directory may have more files by now than when it was read. */

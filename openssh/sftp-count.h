@@ -22,11 +22,14 @@
 struct SFTP_DIRENT;
 
 /*
- * How far a tree of files is, for the labels of its meters. There is one tree
- * at a time, as there is one terminal.
+ * How far a copy of many files is, for the labels of its meters. There is one
+ * copy at a time, as there is one terminal.
  */
 
-/* A tree begins, with nothing found; or it has ended. */
+/* A copy of so many names begins: each is a file or a tree. */
+void	 sftp_count_names(u_int);
+
+/* One of them is a tree, which begins with nothing found; it has ended. */
 void	 sftp_count_start(void);
 void	 sftp_count_end(void);
 
@@ -47,7 +50,7 @@ void	 sftp_count_next(void);
 
 /*
  * "n of m" in front of a name, good until the next call; or the name, when
- * there is no tree.
+ * there is one file only.
  */
 const char *sftp_count_label(const char *);
 

@@ -175,6 +175,47 @@ def test_files_are_counted_before_they_are_copied(tmp_path, odd, direction,
     assert len(lines) == 6
 
 
+NAMED = {   # words after the options; labels of the meters
+    "put": ("a0 a1 b x:copy", "1 of 3 a0, 2 of 3 a1, 3 of 3 b"),
+    "pattern": ("x:a? x:b copy", "1 of 3 a0, 2 of 3 a1, 3 of 3 b"),
+    "between": ("-3 x:a? y:copy", "1 of 2 a0, 2 of 2 a1"),
+    "trees": ("-r a0 tree tree b x:copy",
+              "1 of 4 a0, 2 of 4 c, 3 of 4 c, 4 of 4 b"),
+    "one": ("x:b copy", "b"),
+}
+
+
+@pytest.mark.parametrize("words, labels", NAMED.values(), ids=list(NAMED))
+def test_names_are_counted(tmp_path, words, labels):
+    names_to_count(tmp_path)
+    words = re.sub(r"(\b[xy]:)", rf"\g<1>{tmp_path}/", words).split()
+    assert on_terminal(tmp_path, f"{OURS}/scp", "-D", SERVER, *words) == 0
+    assert meters(tmp_path) == labels.split(", ")
+
+
+def names_to_count(folder):
+    for name in ("a0", "a1", "b", "tree/c"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content(SMALL))
+    (folder / "copy").mkdir()
+
+
+def meters(folder):
+    text = (folder / "out").read_text(errors="replace")
+    return re.findall(r"^((?:\d+ of \d+ )?\w+) +100%", text, re.M)
+
+
+def test_names_of_sftp_are_counted(tmp_path):
+    names_to_count(tmp_path)
+    (tmp_path / "batch").write_text(
+        f"get {tmp_path}/a? copy\nget {tmp_path}/b copy\n"
+        f"put -r tree {tmp_path}/copy\nput a? {tmp_path}/copy\n")
+    assert on_terminal(tmp_path, "sh", "-c",
+                       f"{OURS}/sftp -D {SERVER} < batch") == 0
+    assert meters(tmp_path) == ["1 of 2 a0", "2 of 2 a1", "b", "1 of 1 c",
+                                "1 of 2 a0", "2 of 2 a1"]
+
+
 def test_one_file_is_not_counted(tmp_path):
     (tmp_path / "source").write_bytes(content(SMALL))
     assert on_terminal(tmp_path, f"{OURS}/scp", "-D", SERVER, "source",
