@@ -38,10 +38,14 @@ def sftp(cwd, server, batch, *options):
 
 def client(tool, direction, server, source, dest, options="-p", build=OURS):
     """What to run, and its input, to copy a file or (-r) a tree. sftp puts
-    what is in the tree into dest; so does scp, as long as it isn't there."""
+    what is in the tree into dest; so does scp, as long as it isn't there.
+    scp-3 does both, with two connections."""
     if tool == "sftp":
         return (sftp_argv(server, build=build),
                 f"{direction} {options} {source} {dest}\n")
+    if tool == "scp-3":
+        return scp_argv(server, "-3", options, f"x:{source}", f"y:{dest}",
+                        build=build), ""
     ends = (f"x:{source}", dest) if direction == "get" else \
         (source, f"x:{dest}")
     return scp_argv(server, options, *ends, build=build), ""
