@@ -25,9 +25,17 @@ def run(*command, **env):
     return done.stdout
 
 
+def can_boot():
+    """Whether a systemd can be started here as boot does it."""
+    return subprocess.run(
+        ["unshare", "-m", "-p", "-n", "-u", "-i", "--fork", "--kill-child",
+         "mount", "-t", "cgroup2", "cgroup2", "/mnt"],
+        stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
+
+
 def test_installs_and_goes_back():
-    if os.getuid() != 0:
-        pytest.skip("must be root to start a Debian in namespaces")
+    if not can_boot():
+        pytest.skip("no Debian can be started in namespaces here: not root?")
     with open(os.path.join(HERE, "bases")) as f:
         if release() not in [line.split()[0] for line in f]:
             pytest.skip("this machine is none of the bases")
