@@ -129,14 +129,16 @@ class Measured:
     """Collects what a scenario measured and what it required."""
 
     def __init__(self):
-        self.lines, self.missed, self.until = [], [], None
+        self.lines, self.missed, self.until, self.more = [], [], None, {}
 
     def note(self, text):
         self.lines.append(text)
 
-    def again(self, before):
-        """What was measured does not decide yet."""
-        self.lines, self.missed = [before], []
+    def again(self, with_what, transfers, ours, references):
+        """What was measured with that does not decide yet: these do."""
+        self.lines, self.missed = [f"{with_what}: {self.missed[0]}"], []
+        self.more = {**ours, **references}
+        transfers.start(self.more)
 
     def holds(self, text, holds):
         self.lines.append(text)
@@ -177,6 +179,6 @@ def pytest_runtest_makereport(item, call):
         report.longrepr = "missed: " + "; ".join(m.missed)
     if report.failed and transfers_of(item):
         folder = artifacts.save(item.callspec.id, f"{report.longrepr}\n",
-                                transfers_of(item))
+                                {**transfers_of(item), **m.more})
         report.longrepr = f"{report.longrepr}\nlogs, trace and picture: " + \
             os.path.relpath(folder, lab.TOP)

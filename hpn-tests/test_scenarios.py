@@ -26,7 +26,11 @@ def test_row(transfers, measured, row):
     judge(measured, row, row.seeds, pairs)
     if measured.missed and row.more_seeds:
         more = row.of(row.more_seeds)
-        transfers.start({**more[0], **more[1]})
-        measured.again("with five seeds: " + measured.missed[0])
+        measured.again("with five seeds", transfers, *more)
         judge(measured, row, row.seeds + row.more_seeds,
               pairs + pairs_of(transfers, *more))
+    elif measured.missed and row.longer:
+        longer = row.of(row.seeds, bytes=row.longer)
+        measured.again(f"with {row.spec['bytes'] / 1e6:.0f} MB", transfers,
+                       *longer)
+        judge(measured, row, row.seeds, pairs_of(transfers, *longer))

@@ -82,10 +82,33 @@ def test_an_interrupted_run_goes_on():
 
 
 class Luck(dict):
-    """Transfers that went so well: a number by seed."""
+    """Transfers that went so well: a number by seed, or by bytes."""
+
+    def __init__(self, of):
+        super().__init__()
+        self.of = of
 
     def start(self, specs):
-        self.update((n, self.of(s["seed"])) for n, s in specs.items())
+        self.update((n, self.of(s.get("seed", s["bytes"])))
+                    for n, s in specs.items())
+
+
+@pytest.fixture
+def luck(monkeypatch):
+    monkeypatch.setattr(requirements, "luck", lambda m, pairs, least:
+                        m.at_least("median", sorted(ours for ours, _ in pairs)
+                                   [len(pairs) // 2], least, "{}"),
+                        raising=False)
+
+    def missed(of, **fields):
+        """Of a row: what it misses, and how many transfers it took."""
+        row = scenarios.Row("luck", "self", scenarios.transfer("1g-1ms"),
+                            {"luck": 1}, **fields)
+        transfers, measured = Luck(of), Measured()
+        transfers.start({**row.transfers, **row.references})
+        test_scenarios.test_row(transfers, measured, row)
+        return measured.missed, len(transfers)
+    return missed
 
 
 @pytest.mark.parametrize("of, missed", [
@@ -93,21 +116,20 @@ class Luck(dict):
     (lambda seed: 0 if seed < 4 else 1, []),    # bad luck
     (lambda seed: 1 if seed in (5, 6) else 0, ["median: 0, at least 1"]),
 ])
-def test_more_seeds_after_bad_luck(monkeypatch, of, missed):
+def test_more_seeds_after_bad_luck(luck, of, missed):
     """A row that misses is judged with all of its seeds."""
-    row = scenarios.Row("luck", "self", scenarios.transfer("1g-1ms"),
-                        {"luck": 1}, seeds=(1, 2, 3, 4, 5),
-                        more_seeds=tuple(range(6, 16)))
-    transfers, measured = Luck(), Measured()
-    transfers.of = of
-    transfers.start({**row.transfers, **row.references})
-    monkeypatch.setattr(requirements, "luck", lambda m, pairs, least:
-                        m.at_least("median", sorted(ours for ours, _ in pairs)
-                                   [len(pairs) // 2], least, "{}"),
-                        raising=False)
-    test_scenarios.test_row(transfers, measured, row)
-    assert measured.missed == missed
-    assert len(transfers) == (10 if of(1) else 30)
+    assert luck(of, seeds=scenarios.SEEDS, more_seeds=scenarios.MORE_SEEDS) \
+        == (missed, 10 if of(1) else 30)
+
+
+@pytest.mark.parametrize("of, missed, transfers", [
+    (lambda count: 1, [], 2),
+    (lambda count: count == 10**9, [], 4),
+    (lambda count: 0, ["median: 0, at least 1"], 4),
+])
+def test_longer_after_bad_luck(luck, of, missed, transfers):
+    """A row that misses is judged by a longer transfer instead."""
+    assert luck(of, longer=10**9) == (missed, transfers)
 
 
 def test_only_what_there_is():
