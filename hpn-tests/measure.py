@@ -191,6 +191,13 @@ class Transfer:
              re.findall(r"\b(bytes_sent|data_segs_out|mss):(\d+)", text)}
         return n["bytes_sent"] / n["data_segs_out"] / n["mss"]
 
+    def lost(self):
+        """Share of the segments that the sender's TCP sent again."""
+        counts = [re.findall(r"\b(?:data_segs_out:|retrans:\d+/)(\d+)", text)
+                  for _, text in self.sender_samples()]
+        pairs = [sorted(map(int, c)) for c in counts if len(c) == 2]
+        return pairs[-1][0] / pairs[-1][1] if pairs else 0
+
     def cpu_s(self):
         """CPU time of the programs of a bare transfer: in UML that of all
         that ran in the guest, its kernel excepted."""

@@ -24,6 +24,11 @@ def goodput(m, pairs, least):
                least, "{:.1%}")
 
 
+def times(m, pairs, least):
+    m.at_least("goodput, times raw TCP's", ratio(pairs, lambda t: t.goodput()),
+               least, "{:.0f}")
+
+
 def late(m, pairs, least):
     """Over the second half of the bytes: by then it is the loss that decides,
     and not the luck of how long slow start went without."""

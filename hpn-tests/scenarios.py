@@ -225,6 +225,13 @@ for name, (fields, cubic) in LOSSES.items():
         {"late": 0.95, "held_up": 0.02, "full_segments": 0.99},
         seeds=SEEDS, more_seeds=MORE_SEEDS)
 
+# A congestion control of one's own, where CUBIC has nearly nothing
+for direction, end in (("put", "ssh_options"), ("get", "sshd_options")):
+    row(f"congestion-{direction}", "netem",
+        transfer("1g-200ms", direction, 64 * MIB, loss="0.1%",
+                 **{end: ["TCPCongestion nosuch,bbr"]}),
+        {"times": 10})
+
 # 4. The kernel's own TCP buffers
 
 for direction in ("get", "put"):

@@ -5,8 +5,9 @@ import os
 import subprocess
 import sys
 
+import demo
 import lab
-from measure import WINDOW_STOCK
+from measure import WINDOW_STOCK, Transfer
 
 
 def test_demo():
@@ -15,8 +16,8 @@ def test_demo():
     for name in ("results.json", "window.png"):
         if os.path.exists(os.path.join(folder, name)):
             os.unlink(os.path.join(folder, name))
-    demo = os.path.join(lab.HERE, "demo.py")
-    done = subprocess.run([sys.executable, "-B", demo], cwd=lab.TOP,
+    program = os.path.join(lab.HERE, "demo.py")
+    done = subprocess.run([sys.executable, "-B", program], cwd=lab.TOP,
                           capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     print(done.stdout)
@@ -34,3 +35,18 @@ def test_demo():
         assert f"{job:16}{side}" in done.stdout
     with open(os.path.join(folder, "window.png"), "rb") as f:
         assert f.read(8) == b"\x89PNG\r\n\x1a\n"
+    assert "TCPCongestion" not in done.stdout       # nothing was lost
+
+
+def test_hint_when_segments_are_lost(tmp_path):
+    """The last look at the sender's socket tells; see ss(8)."""
+    with open(tmp_path / "ss.log", "w") as f:
+        for i, (sent, again) in enumerate([(1000, 0), (20000, 25)]):
+            f.write(f"{i}.000 client\ncubic data_segs_out:9 retrans:0/9\n"
+                    f"{i}.500 server\ncubic mss:1448 data_segs_out:{sent} "
+                    f"segs_in:4 retrans:0/{again}\n")
+    transfer = Transfer({"direction": "get"}, str(tmp_path))
+    assert transfer.lost() == 25 / 20000
+    assert demo.hint([transfer]).startswith("0.12% of one transfer's")
+    (tmp_path / "ss.log").write_text("0.5 server\ncubic data_segs_out:9\n")
+    assert not demo.hint([Transfer({"direction": "get"}, str(tmp_path))])

@@ -1,0 +1,115 @@
+"""TCPCongestion: what ssh and sshd make of it, and what the kernel has then."""
+
+import re
+
+import pytest
+
+from loopback import OURS, PORT, place, read            # noqa: F401
+from test_options import KINDS, dump, folder, value     # noqa: F401
+
+HOST = "root@127.0.0.1"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("written", ["bbr", "bbr,cubic", "default",
+                                     "nosuch-one,reno,default", "H_tcp2"])
+def test_value(folder, kind, written):                  # noqa: F811
+    done = dump(folder, kind, f"TCPCongestion {written}")
+    assert value(done, "tcpcongestion") == written
+    assert value(dump(folder, kind), "tcpcongestion") == "default"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("written, fault", [
+    ("", "argument"), ('""', "missing argument"), ("bbr,", "empty name"),
+    (",bbr", "empty name"), ("bbr,,reno", "empty name"),
+    ("bbr cubic", "extra arguments"), ("b/r", "bad name"),
+    ("a-name-of-16-chr", "too long")])
+def test_bad_value(folder, kind, written, fault):       # noqa: F811
+    done = dump(folder, kind, "LogLevel VERBOSE", f"TCPCongestion {written}")
+    assert done.returncode == 255 and done.stdout == ""
+    assert re.search(f"line 2: .*{fault}", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_first_counts(folder, kind):                    # noqa: F811
+    done = dump(folder, kind, "TCPCongestion bbr", "TCPCongestion reno")
+    assert value(done, "tcpcongestion") == "bbr"
+
+
+def test_match_block(folder):                           # noqa: F811
+    lines = ["TCPCongestion cubic", "Match User alice", "TCPCongestion bbr"]
+    for user, means in (("alice", "bbr"), ("root", "cubic")):
+        assert value(dump(folder, "sshd", *lines, conditions=[
+            "-C", f"user={user},addr=192.0.2.1,host=x"]),
+            "tcpcongestion") == means
+
+
+def log_in(place, *options, sshd_options=(), level="INFO"):     # noqa: F811
+    """The congestion control of the client's and of the server's end of a
+    session, and what the client and the server said."""
+    sshd = place.sshd(OURS, *sshd_options)
+    done = place.run(place.ssh(
+        *options, HOST, f"ss -Htin state established '( sport = :{PORT} or "
+        f"dport = :{PORT} )'", level=level))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    ends = {"server" if line.split()[2].endswith(f":{PORT}") else "client":
+            info.split()[0] for line, info in zip(lines[::2], lines[1::2])}
+    return ends, words(done), read(sshd.log)
+
+
+def words(done):
+    """What ssh said, but for the new host key."""
+    return "".join(line for line in done.stderr.splitlines(True)
+                   if "Permanently added" not in line)
+
+
+def system(place):                                      # noqa: F811
+    return place.run(["sh", "-c", "cat /proc/sys/net/ipv4/"
+                      "tcp_congestion_control"]).stdout.strip()
+
+
+def test_each_end_has_its_own(place):                   # noqa: F811
+    ends, said, _ = log_in(place, "-o", "TCPCongestion=reno")
+    assert ends == {"client": "reno", "server": system(place)}
+    assert said == ""
+
+
+def test_sshd_by_user(place):                           # noqa: F811
+    ends, said, _ = log_in(place, sshd_options=[
+        "Match User root", "TCPCongestion nosuch,reno"])
+    assert ends == {"client": system(place), "server": "reno"}
+
+
+@pytest.mark.parametrize("names, has, says", [
+    ("nosuch,reno", "reno", ""),
+    ("nosuch,default,reno", None, ""),
+    ("default", None, ""),
+    ("nosuch", None, "TCPCongestion: nosuch is unknown, connection stays "
+     "with {}"),
+    ("nosuch,nor-this", None, "TCPCongestion: nosuch is unknown, nor-this is "
+     "unknown, connection stays with {}"),
+])
+def test_first_that_there_is(place, names, has, says):  # noqa: F811
+    """A name that the kernel doesn't take never fails a login."""
+    before = system(place)
+    ends, said, _ = log_in(place, "-o", f"TCPCongestion={names}")
+    assert ends["client"] == (has or before)
+    assert said.strip() == says.format(before)
+
+
+def test_sshd_says_what_it_could_not_set(place):        # noqa: F811
+    _, said, log = log_in(place, sshd_options=["TCPCongestion nosuch"])
+    assert said == ""
+    assert "TCPCongestion: nosuch is unknown, connection stays with " in log
+
+
+def test_no_tcp(place):                                 # noqa: F811
+    """Through a pipe nothing is to be set, and nothing is said."""
+    place.sshd(OURS)
+    done = place.run(place.ssh(
+        "-o", "TCPCongestion=nosuch", "-o",
+        "ProxyCommand=socat - TCP:%h:%p", HOST, "echo well", level="INFO"))
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout, words(done)) == ("well\n", "")
