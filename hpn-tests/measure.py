@@ -55,20 +55,23 @@ class Series:
 
     def goodput(self, after_s=0.0):
         """Mean MB/s from after_s seconds after the first byte to the last."""
-        first_s = self.first_s()
-        t, n = next((t, n) for t, n in self.rows
-                    if n > 0 and t >= min(first_s + after_s, self.rows[-1][0]))
-        end_s = self.at(self.total)
-        if end_s <= t:
-            raise Missing(f"the transfer was over within {after_s} s")
-        return (self.total - n) / (end_s - t) / 1e6
-
+        after_s = min(self.first_s() + after_s, self.rows[-1][0])
+        return self.from_row(next((t, n) for t, n in self.rows
+                                  if n > 0 and t >= after_s))
 
     def late(self):
-        """Mean MB/s over the second half of the bytes."""
-        half = self.total // 2
-        return (self.total - half) / 1e6 / \
-            (self.at(self.total) - self.at(half))
+        """Mean MB/s over the second half of the bytes. (Many may have come
+        at once when half of them were there: what a lost one had held up.)"""
+        return self.from_row(next((t, n) for t, n in self.rows
+                                  if n >= self.total // 2))
+
+    def from_row(self, row):
+        t, n = row
+        end_s = self.at(self.total)
+        if end_s <= t:
+            raise Missing(f"the transfer was over {t - self.first_s():.2f} s "
+                          "after its first byte")
+        return (self.total - n) / (end_s - t) / 1e6
 
 
 class Transfer:
