@@ -176,17 +176,21 @@ class Transfer:
 
     def held_up(self):
         """Of each look in mid-transfer: whether the congestion window had
-        room (a tenth of it) and nothing waited to be sent."""
+        room (a tenth of it) and nothing waited to be sent. It ends when
+        something waited for the last time: to mend what was lost of the end
+        may take long."""
         start_s = self.series.first_s() + 1
         end_s = self.series.at(self.series.total) - 1
-        looks = []
+        looks, last = [], 0
         for t_s, text in self.sender_samples():
             n = {k: int(v) for k, v in re.findall(
                 r"\b(cwnd|unacked|notsent|mss):(\d+)", text)}
             if "cwnd" in n and start_s < t_s < end_s:
+                waits = n.get("notsent", 0) >= n["mss"]
                 looks.append(n.get("unacked", 0) < 0.9 * n["cwnd"] and
-                             n.get("notsent", 0) < n["mss"])
-        return looks
+                             not waits)
+                last = len(looks) if waits else last
+        return looks[:last]
 
     def mean_segment(self):
         """Bytes in a segment that the sender's TCP sent, of its MSS."""

@@ -13,7 +13,7 @@ import requirements
 import scenarios
 import test_scenarios
 from conftest import Measured
-from measure import Missing, Series
+from measure import Missing, Series, Transfer
 
 
 def run_self(*options):
@@ -130,6 +130,18 @@ def test_more_seeds_after_bad_luck(luck, of, missed):
 def test_longer_after_bad_luck(luck, of, missed, transfers):
     """A row that misses is judged by a longer transfer instead."""
     assert luck(of, longer=10**9) == (missed, transfers)
+
+
+def test_held_up(tmp_path):
+    """Room in the congestion window, and nothing to send, before the end."""
+    looks = ["unacked:100 notsent:9999", "unacked:10 notsent:0", "unacked:99",
+             "unacked:50 notsent:9999", "unacked:1", "unacked:1"]
+    (tmp_path / "series").write_text("0.5 1\n9.0 1000\n")
+    (tmp_path / "ss.log").write_text("".join(
+        f"{i + 2}.000 server\ncubic mss:1448 cwnd:100 {look}\n"
+        for i, look in enumerate(looks)))
+    transfer = Transfer({"direction": "get"}, str(tmp_path))
+    assert transfer.held_up() == [False, True, False, False]
 
 
 def test_only_what_there_is():
