@@ -59,11 +59,14 @@ class Series:
         return self.from_row(next((t, n) for t, n in self.rows
                                   if n > 0 and t >= after_s))
 
-    def late(self):
-        """Mean MB/s over the second half of the bytes. (Many may have come
-        at once when half of them were there: what a lost one had held up.)"""
-        return self.from_row(next((t, n) for t, n in self.rows
-                                  if n >= self.total // 2))
+    def late(self, rate_mbit, window_s):
+        """Mean MB/s over the second half of the bytes. It begins where no
+        more than the link carries comes in the time after: until then it is
+        what a lost segment had held up."""
+        most = rate_mbit * 125000 * window_s
+        return self.from_row(next(
+            (t, n) for t, n in self.rows if n >= self.total // 2 and
+            self.arrived(t + window_s) - n <= most))
 
     def from_row(self, row):
         t, n = row
@@ -103,6 +106,10 @@ class Transfer:
 
     def goodput(self, after_s=0.0):
         return self.series.goodput(after_s)
+
+    def late(self):
+        return self.series.late(self.spec["rate_mbit"],
+                                self.spec["rtt_us"] / 1e6)
 
     # The window, from the receiver's log at -vv
 

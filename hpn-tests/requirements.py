@@ -32,8 +32,8 @@ def times(m, pairs, least):
 def late(m, pairs, least):
     """Over the second half of the bytes: by then it is the loss that decides,
     and not the luck of how long slow start went without."""
-    m.at_least("second half, of raw TCP",
-               ratio(pairs, lambda t: t.series.late()), least, "{:.1%}")
+    m.at_least("second half, of raw TCP", ratio(pairs, lambda t: t.late()),
+               least, "{:.1%}")
 
 
 def held_up(m, pairs, most):

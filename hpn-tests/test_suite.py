@@ -165,10 +165,11 @@ def test_series():
     assert s.seconds(3000000) == 1.0
     assert s.goodput() == pytest.approx(2.0)
     assert s.goodput(1.0) == pytest.approx(2.0)
+    assert s.late(16, 1.0) == pytest.approx(2.0)
     # what had been held up, and came at once, counts for the first half
-    assert Series("1 1\n2 1\n3 5000000\n4 6000000\n").late() == \
-        pytest.approx(1.0)
-    assert s.late() == pytest.approx(2.0)
+    held = Series("1 1\n2 1\n3 4000000\n3.5 6000000\n4 7000000\n6 8000000\n")
+    assert held.late(16, 0.5) == pytest.approx(0.8)
+    assert held.late(32, 0.5) == pytest.approx(4 / 3)
     assert s.arrived(2.5) == pytest.approx(2000000)
     assert s.between(0.5, 1.0) == pytest.approx(2.0)
     with pytest.raises(Missing):
