@@ -60,19 +60,14 @@ class Transfers:
     def __init__(self, specs, reuse, say):
         self.pool = lab.Pool()
         self.say = say
-        self.reuse = reuse
-        self.missing, self.cost, self.futures = {}, {}, {}
+        self.missing = {n: lab.missing_tree(s) for n, s in specs.items()}
+        specs = {n: s for n, s in specs.items() if not self.missing[n]}
+        self.cost = {n: self.guess_s(spec) for n, spec in specs.items()}
         self.start_s, self.said_s = time.monotonic(), time.monotonic()
         self.done = self.done_cost = 0
-        self.start(specs)
-
-    def start(self, specs):
-        """These, too, after those that wait already"""
-        self.missing.update((n, lab.missing_tree(s)) for n, s in specs.items())
-        specs = {n: s for n, s in specs.items() if not self.missing[n]}
-        self.cost.update((n, self.guess_s(s)) for n, s in specs.items())
+        self.futures = {}
         for name, spec in specs.items():
-            future = self.pool.start(spec, name, reuse=self.reuse)
+            future = self.pool.start(spec, name, reuse=reuse)
             future.add_done_callback(lambda _, n=name: self.finished(n))
             self.futures[name] = future
 
@@ -129,16 +124,10 @@ class Measured:
     """Collects what a scenario measured and what it required."""
 
     def __init__(self):
-        self.lines, self.missed, self.until, self.more = [], [], None, {}
+        self.lines, self.missed, self.until = [], [], None
 
     def note(self, text):
         self.lines.append(text)
-
-    def again(self, with_what, transfers, ours, references):
-        """What was measured with that does not decide yet: these do."""
-        self.lines, self.missed = [f"{with_what}: {self.missed[0]}"], []
-        self.more = {**ours, **references}
-        transfers.start(self.more)
 
     def holds(self, text, holds):
         self.lines.append(text)
@@ -179,6 +168,6 @@ def pytest_runtest_makereport(item, call):
         report.longrepr = "missed: " + "; ".join(m.missed)
     if report.failed and transfers_of(item):
         folder = artifacts.save(item.callspec.id, f"{report.longrepr}\n",
-                                {**transfers_of(item), **m.more})
+                                transfers_of(item))
         report.longrepr = f"{report.longrepr}\nlogs, trace and picture: " + \
             os.path.relpath(folder, lab.TOP)

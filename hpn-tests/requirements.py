@@ -34,6 +34,7 @@ def late(m, pairs, least):
     and not the luck of how long slow start went without."""
     m.at_least("second half, of raw TCP", ratio(pairs, lambda t: t.late()),
                least, "{:.1%}")
+    m.note(f"all of it: {ratio(pairs, lambda t: t.goodput()):.1%}")
 
 
 def held_up(m, pairs, most):

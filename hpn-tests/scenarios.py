@@ -83,30 +83,17 @@ def raw_name(spec):
 
 
 class Row:
-    """The transfers of its seeds and their references, by name. A row that
-    misses what it must is judged again if it has more seeds, with those, too,
-    and if it has so many longer bytes, by a transfer of those."""
-
-    def __init__(self, name, level, spec, must, until=None, seeds=(None,),
-                 more_seeds=(), longer=None):
+    def __init__(self, name, level, spec, must, until=None, seeds=(None,)):
         self.name, self.level, self.must = name, level, must
-        self.until, self.seeds, self.more_seeds = until, seeds, more_seeds
-        self.longer = longer
+        self.until, self.seeds = until, seeds
         if "unspent" in must:
             spec = dict(spec, unspent=True)
-        self.spec = spec
-        self.transfers, self.references = self.of(seeds)
-
-    def of(self, seeds, **fields):
-        transfers, references = {}, {}
+        self.transfers, self.references = {}, {}
         for seed in seeds:
-            s = dict(self.spec, **fields)
-            if seed is not None:
-                s["seed"] = seed
-            transfers[self.name + (f"-seed{seed}" if seed else "") +
-                      "-longer" * bool(fields)] = s
-            references[raw_name(s)] = raw_of(s)
-        return transfers, references
+            s = dict(spec) if seed is None else dict(spec, seed=seed)
+            self.transfers[name + (f"-seed{seed}" if seed else "")] = s
+            self.references[raw_name(s)] = raw_of(s)
+        self.spec = spec
 
 
 ROWS = []
@@ -117,9 +104,7 @@ def row(name, level, spec, must, **more):
     ROWS.append(Row(name, level, spec, must, **more))
 
 
-# 1. The grid, and the cells of it that "check" runs. A queue of one BDP
-# overflows now and then, which costs a round trip: when, is luck, and in a steady
-# part of 2 s it decides. So a cell that misses is measured over longer.
+# 1. The grid, and the cells of it that "check" runs
 
 TOOLS = ("ssh", "scp", "scp-O", "sftp")
 TELLING = {
@@ -138,8 +123,7 @@ def grid_row(rate, rtt, tool, direction):
     # The windows' budget is less than this BDP
     least = 0.95 * min(1, BUDGET / bdp(spec))
     row(name, "check" if name in TELLING else "grid", spec,
-        {"steady": round(least, 3)},
-        longer=min(4 * spec["bytes"], 5 * GB))
+        {"steady": round(least, 3)})
 
 
 for rate in RATES_MBIT:
@@ -201,11 +185,7 @@ for end, direction in (("client", "put"), ("server", "get")):
 
 # 3. Loss, both ways
 
-# Goodput under loss is a matter of luck: raw TCP's own seeds differ by 10 to 30
-# %, the medians of five of two equals by 5 to 10. So a row that misses with five
-# is measured with ten more, always the same, and all fifteen count.
 SEEDS = (1, 2, 3, 4, 5)
-MORE_SEEDS = tuple(range(6, 16))
 LOSSES = {                              # fields, and bytes for CUBIC
     "loss-0.01": ({"loss": "0.01%"}, GB),
     "loss-0.1": ({"loss": "0.1%"}, GB // 4),
@@ -217,13 +197,13 @@ for name, (fields, cubic) in LOSSES.items():
     row(f"{name}-bbr", "netem",
         transfer("1g-200ms", "get", GB // 2, cc="bbr", **fields),
         {"goodput": 0.95, "held_up": 0.02, "full_segments": 0.99},
-        seeds=SEEDS, more_seeds=MORE_SEEDS)
+        seeds=SEEDS)
     # Under CUBIC goodput is a matter of luck until many segments were lost:
     # raw TCP's own seeds differ by a factor of 3 over 500 MB.
     row(f"{name}-cubic", "netem",
         transfer("1g-200ms", "get", cubic, **fields),
         {"late": 0.95, "held_up": 0.02, "full_segments": 0.99},
-        seeds=SEEDS, more_seeds=MORE_SEEDS)
+        seeds=SEEDS)
 
 # A congestion control of one's own, where CUBIC has nearly nothing
 for direction, end in (("put", "ssh_options"), ("get", "sshd_options")):

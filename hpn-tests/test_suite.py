@@ -9,10 +9,7 @@ import sys
 import pytest
 
 import lab
-import requirements
 import scenarios
-import test_scenarios
-from conftest import Measured
 from measure import Missing, Series, Transfer
 
 
@@ -79,57 +76,6 @@ def test_an_interrupted_run_goes_on():
     assert not os.path.exists(marker)
     assert result_time("self-is-stock") > before[0]
     assert result_time(raw) == before[1]
-
-
-class Luck(dict):
-    """Transfers that went so well: a number by seed, or by bytes."""
-
-    def __init__(self, of):
-        super().__init__()
-        self.of = of
-
-    def start(self, specs):
-        self.update((n, self.of(s.get("seed", s["bytes"])))
-                    for n, s in specs.items())
-
-
-@pytest.fixture
-def luck(monkeypatch):
-    monkeypatch.setattr(requirements, "luck", lambda m, pairs, least:
-                        m.at_least("median", sorted(ours for ours, _ in pairs)
-                                   [len(pairs) // 2], least, "{}"),
-                        raising=False)
-
-    def missed(of, **fields):
-        """Of a row: what it misses, and how many transfers it took."""
-        row = scenarios.Row("luck", "self", scenarios.transfer("1g-1ms"),
-                            {"luck": 1}, **fields)
-        transfers, measured = Luck(of), Measured()
-        transfers.start({**row.transfers, **row.references})
-        test_scenarios.test_row(transfers, measured, row)
-        return measured.missed, len(transfers)
-    return missed
-
-
-@pytest.mark.parametrize("of, missed", [
-    (lambda seed: 1, []),                       # five will do
-    (lambda seed: 0 if seed < 4 else 1, []),    # bad luck
-    (lambda seed: 1 if seed in (5, 6) else 0, ["median: 0, at least 1"]),
-])
-def test_more_seeds_after_bad_luck(luck, of, missed):
-    """A row that misses is judged with all of its seeds."""
-    assert luck(of, seeds=scenarios.SEEDS, more_seeds=scenarios.MORE_SEEDS) \
-        == (missed, 10 if of(1) else 30)
-
-
-@pytest.mark.parametrize("of, missed, transfers", [
-    (lambda count: 1, [], 2),
-    (lambda count: count == 10**9, [], 4),
-    (lambda count: 0, ["median: 0, at least 1"], 4),
-])
-def test_longer_after_bad_luck(luck, of, missed, transfers):
-    """A row that misses is judged by a longer transfer instead."""
-    assert luck(of, longer=10**9) == (missed, transfers)
 
 
 def test_held_up(tmp_path):
