@@ -20,8 +20,8 @@
  *	target   = bdp + headroom, at least base, at most the limit
  *	bdp      = the most delivered in one of the last few round trips
  *	headroom = 2 * bdp, but at most CHANWIN_HEADROOM_MAX
- *	           (+ 3 * growth towards peers with bounded buffers;
- *	           2 * bdp + 14 * growth if what comes is late, too)
+ *	           (or bdp / 2, and + 3 * growth, towards peers with bounded
+ *	           buffers; 2 * bdp + 14 * growth if what comes is late, too)
  *	credit   = target - (what the peer may still send + backlog)
  *
  * Delivered counts what both arrived and was consumed: a reader that lags
@@ -35,7 +35,10 @@
  *
  * Where segments get lost TCP hands over what is behind them a round trip
  * late, and credit comes as late as that. A sender in BBR's startup has sent
- * (2.89 + 2.89^2) * bdp by then, and two or three of them at full rate.
+ * (2.89 + 2.89^2) * bdp by then, and two or three of them at full rate. The
+ * first loss nobody announces. As a rule it is from a full queue, as long as
+ * the path: bdp then counts twice what the path has room for, and half of it
+ * keeps the path busy until credit comes again.
  */
 
 #include "includes.h"
@@ -194,7 +197,7 @@ decide(struct chanwin *cw, uint64_t interval_us)
 
 	cw->limited = cw->growth > cw->bdp / 16 ? CHANWIN_GREW : CHANWIN_PATH;
 	if (cw->bounded_peer)
-		room += 3 * cw->growth;
+		room = MAXIMUM(room, cw->bdp / 2) + 3 * cw->growth;
 	else if (cw->limited == CHANWIN_GREW && 2 * cw->bdp > room)
 		cw->limited = CHANWIN_PEER;
 	headroom = MINIMUM(2 * cw->bdp, room);

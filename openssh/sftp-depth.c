@@ -53,18 +53,28 @@ sftp_depth_done(struct sftp_depth *d, size_t len, double now)
 	chanwin_update(&d->cw, len, 0, d->rtt_us, us(now), SFTP_DEPTH_MAX);
 }
 
+/*
+ * Bytes to have asked for: three BDPs, even where a window would be less.
+ * Nobody tells here when segments get lost and replies come late.
+ */
+static uint64_t
+depth(const struct sftp_depth *d)
+{
+	return MAXIMUM(d->cw.target, MINIMUM(3 * d->cw.bdp, SFTP_DEPTH_MAX));
+}
+
 u_int
 sftp_depth_requests(const struct sftp_depth *d, size_t len)
 {
 	if (d->fixed != 0)
 		return d->fixed;
-	return MAXIMUM(d->cw.target / MAXIMUM(len, 1), 1);
+	return MAXIMUM(depth(d) / MAXIMUM(len, 1), 1);
 }
 
 int
 sftp_depth_full(const struct sftp_depth *d, u_int requests, size_t len)
 {
-	if (d->fixed == 0 && d->cw.target < SFTP_DEPTH_MAX)
+	if (d->fixed == 0 && depth(d) < SFTP_DEPTH_MAX)
 		return 0;
 	return requests >= sftp_depth_requests(d, len) &&
 	    d->cw.bdp >= (uint64_t)requests * len / 2;

@@ -116,7 +116,8 @@ follows_bdp(void)
 		ASSERT_U64_GE(cw.bdp, bdp - bdp / 100);
 		ASSERT_U64_LE(cw.bdp, bdp + bdp / 100);
 		ASSERT_U64_EQ(cw.target, cw.bdp +
-		    MINIMUM(2 * cw.bdp, CHANWIN_HEADROOM_MAX + 3 * cw.growth));
+		    MINIMUM(2 * cw.bdp, 3 * cw.growth +
+		    MAXIMUM(CHANWIN_HEADROOM_MAX, cw.bdp / 2)));
 		ASSERT_U64_LE(cw.growth, bdp / 100);
 		ASSERT_INT_EQ(cw.limited, CHANWIN_PATH);
 	}

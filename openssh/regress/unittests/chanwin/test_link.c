@@ -65,6 +65,7 @@ struct link {
 	u_int stops;		/* rounds that it stops for, and goes on for */
 	int late;		/* so many segments are lost that TCP hands
 				 * over all data a round trip late */
+	u_int hole;		/* round in which the queue drops something */
 
 	/* state */
 	struct chanwin cw;
@@ -72,6 +73,7 @@ struct link {
 	uint64_t cwnd, inflight, queue, credit;		/* sender, bytes */
 	uint64_t data[HALF], acks[HALF], credits[HALF];	/* on the way */
 	uint64_t held[STEPS_PER_RTT];	/* behind a lost segment */
+	uint64_t behind_hole;		/* ditto, behind that one */
 	uint64_t backlog;				/* receiver, bytes */
 	uint32_t window;
 	int started;		/* the startup phase is over */
@@ -136,6 +138,14 @@ sender_step(struct link *l, u_int slot)
 	l->steps++;
 }
 
+/* Of the path with its queue, but twice that of the path at most */
+static uint64_t
+loaded_rtt_us(const struct link *l)
+{
+	return l->rtt_us + MINIMUM(l->rtt_us,
+	    l->rtt_us / STEPS_PER_RTT * l->queue / l->rate);
+}
+
 /* A turn of the main loop. Returns the credit that it grants. */
 static uint32_t
 receiver_turn(struct link *l, uint64_t arrived, uint64_t *reader)
@@ -151,8 +161,8 @@ receiver_turn(struct link *l, uint64_t arrived, uint64_t *reader)
 	l->backlog -= taken;
 	*reader -= taken;
 	if (taken != 0 || arrived != 0) {
-		chanwin_update(&l->cw, taken, l->backlog, l->rtt_us,
-		    l->now_us, LIMIT);
+		chanwin_update(&l->cw, taken, l->backlog,
+		    l->hole ? loaded_rtt_us(l) : l->rtt_us, l->now_us, LIMIT);
 		credit = chanwin_credit(&l->cw, l->window, PACKET);
 		l->window += credit;
 		l->adjusts += credit != 0;
@@ -180,6 +190,14 @@ receiver_step(struct link *l, u_int slot)
 	if (l->late) {
 		left = l->held[l->steps % STEPS_PER_RTT];
 		l->held[l->steps % STEPS_PER_RTT] = l->acks[slot];
+	}
+	/* It takes a round trip, two with the queue, to fill a hole. */
+	if (l->hole != 0 && l->round >= l->hole && l->round < l->hole + 2) {
+		l->behind_hole += left;
+		left = 0;
+	} else {
+		left += l->behind_hole;
+		l->behind_hole = 0;
 	}
 	l->credits[slot] = 0;
 	do {
@@ -284,7 +302,8 @@ fast_reader(enum startup startup, int bounded)
 		bdp = l.rate * STEPS_PER_RTT;
 		/* Rule 1, once growth is over */
 		ASSERT_U64_LE(l.cw.target, MAXIMUM(BASE, bdp + bdp / 10 +
-		    MINIMUM(2 * bdp, CHANWIN_HEADROOM_MAX)));
+		    MINIMUM(2 * bdp, MAXIMUM(CHANWIN_HEADROOM_MAX,
+		    bounded ? bdp / 2 + bdp / 20 : 0))));
 		/* Rule 7 */
 		if (3 * bdp <= BASE)
 			ASSERT_U64_EQ(l.target_max, BASE);
@@ -324,6 +343,41 @@ late_data(enum startup startup)
 		    MAXIMUM(BASE, 3 * (bdp + bdp / 10)));
 		if (9 * bdp < LIMIT)
 			ASSERT_U64_LE(l.limited * 100, l.steps * 2);
+	}
+}
+
+/*
+ * A queue as long as the path is full and drops a segment: what is behind it
+ * comes a round trip late, and nothing had announced that. CUBIC backs off to
+ * 0.7 of what was in flight, which still fills the path, and so does credit.
+ */
+static void
+first_hole(void)
+{
+	struct link l;
+	uint64_t limited;
+	u_int i, round;
+
+	for (i = 0; i < NLINKS; i++) {
+		link_random(&l, i);
+		l.startup = OPEN_WINDOW;
+		l.bounded = 1;
+		l.hole = 40;
+		if (6 * l.rate * STEPS_PER_RTT > LIMIT)
+			continue;	/* the budget may be the bottleneck */
+		link_init(&l);
+		for (round = 1; round < l.hole; round++)
+			link_round(&l, round);
+		l.cwnd = l.cwnd * 7 / 10;
+		limited = l.limited;
+		for (; round < l.hole + 4; round++)
+			link_round(&l, round);
+		test_subtest_info("rate %llu B/RTT, held up %llu steps of %u",
+		    (unsigned long long)l.rate * STEPS_PER_RTT,
+		    (unsigned long long)(l.limited - limited),
+		    4 * STEPS_PER_RTT);
+		ASSERT_U64_LE((l.limited - limited) * 100,
+		    4 * STEPS_PER_RTT * 2);
 	}
 }
 
@@ -391,6 +445,9 @@ test_chanwin_link(void)
 	TEST_DONE();
 	TEST_START("chanwin 100 links, late data, BBR startup");
 	late_data(BBR_STARTUP);
+	TEST_DONE();
+	TEST_START("chanwin 100 links, a first segment lost");
+	first_hole();
 	TEST_DONE();
 	TEST_START("chanwin 100 links, slow readers");
 	slow_reader();

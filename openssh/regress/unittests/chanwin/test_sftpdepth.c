@@ -115,6 +115,9 @@ fills(double mbit, double rtt_ms, size_t len)
 	test_subtest_info("%.0f Mbit/s x %.1f ms, %zu: %.0f %%, %.1f MiB",
 	    mbit, rtt_ms, len, rate / s.rate * 100, peak / MIB);
 	ASSERT_INT_EQ(rate >= least * s.rate, 1);
+	/* Enough for replies that a lost segment holds up for a round trip */
+	ASSERT_U64_GE((uint64_t)(sftp_depth_requests(&d, len) + 1) * len,
+	    2.9 * bdp < SFTP_DEPTH_MAX ? 2.9 * bdp : SFTP_DEPTH_MAX);
 	/* No more than three BDPs and a window's headroom */
 	ASSERT_INT_EQ(peak <= MAXIMUM(SFTP_DEPTH_BASE, 3 * bdp + 8 * MIB) +
 	    len, 1);
