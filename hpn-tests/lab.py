@@ -11,8 +11,11 @@ A transfer is a dict. What moves:
     via         jump (a third host), proxycommand, L, R, D or streamlocal
     cipher, ssh_options, sshd_options
     pause       [bytes, seconds]: the source has nothing for so long then
+    pace        [bytes, seconds]: it has so many, then nothing for so long,
+                again and again
 The path (guest/net.py has the details):
     rate_mbit, rtt_us, cc, tcp_buffers   raised (the default) or default
+    sysctls     {host: {name below net/ipv4: value}}
     queue_bdp   the queue, in BDPs (1), or queue_packets
     aqm         the router has fq_codel, and marks instead of dropping (ECN)
     loss, reorder, jitter_percent   as netem takes them; seed of its dice (1)
@@ -25,6 +28,7 @@ What else happens:
     disk        size of the receiver's disk, which is too small
 How it is looked at:
     unspent     sample the sender's socket often
+    trace       sshtrace runs at both ends
     bare        no sampling, no check, so that CPU time is ssh's own
 """
 
@@ -67,6 +71,8 @@ def with_paths(spec):
     for end in TREES:
         if end in spec:
             spec[end] = os.path.join(BUILD, spec[end])
+    if spec.get("trace"):
+        spec["trace"] = os.path.join(BUILD, "sshtrace", "sshtrace")
     spec.setdefault("slot_us", slot_us(spec))
     return spec
 

@@ -107,6 +107,42 @@ class Transfer:
     def goodput(self, after_s=0.0):
         return self.series.goodput(after_s)
 
+    def steady(self, after_s):
+        """Mean MB/s that the sender's TCP delivered, from the first look at
+        it after_s after the first byte to the last while it had more to
+        send. What a segment lost near the end holds up was delivered, too:
+        its reader gets it once the sender has nothing more."""
+        looks = [(t_s, self.sent(text)) for t_s, text in self.sender_samples()]
+        last = max(n["new"] for _, n in looks)
+        total = max(last, self.spec["bytes"])
+        start_s = self.series.first_s() + after_s
+        inside = [(t_s, n) for t_s, n in looks if t_s >= start_s and
+                  (n["notsent"] > 0 or n["new"] < total)]
+        if len(inside) < 3:
+            raise Missing(f"the sender was looked at {len(inside)} times in "
+                          "its steady part")
+        (t0_s, first), (t1_s, end) = inside[0], inside[-1]
+        # of it what is not SSH's own
+        payload = min(self.spec["bytes"] / (last + looks[-1][1]["notsent"]), 1)
+        return (end["delivered"] - first["delivered"]) * end["segment"] * \
+            payload / (t1_s - t0_s) / 1e6
+
+    @staticmethod
+    def sent(text):
+        """Of a look at a host, the connection that carries most: segments
+        delivered and their mean size, bytes sent for the first time and
+        bytes not sent."""
+        found = {"delivered": 0, "new": 0, "notsent": 0, "segment": 0}
+        for socket in text.split("ESTAB"):
+            n = {k: int(v) for k, v in
+                 re.findall(r"\b(\w+):(\d+)(?= |$)", socket)}
+            if n.get("delivered", 0) > found["delivered"]:
+                found = {"delivered": n["delivered"],
+                         "new": n["bytes_sent"] - n.get("bytes_retrans", 0),
+                         "notsent": n.get("notsent", 0),
+                         "segment": n["bytes_sent"] / n["data_segs_out"]}
+        return found
+
     def late(self):
         return self.series.late(self.spec["rate_mbit"],
                                 self.spec["rtt_us"] / 1e6)
@@ -163,6 +199,16 @@ class Transfer:
         peak = self.result["peak_memory"]
         return peak["ssh"] if end == "client" else \
             peak["sshd-session"] or peak["sshd"]
+
+    # What sshtrace said
+
+    def traced(self, host):
+        """Its rows of the transfer's connection at an end, in mid-transfer."""
+        rows = [json.loads(line)
+                for line in self.read(f"trace.{host}").splitlines()]
+        return [row for row in rows if row["pid"] and
+                row["t_s"] - row["interval_us"] / 1e6 >= self.series.first_s()
+                and row["t_s"] <= self.series.at(self.series.total)]
 
     # What ss -ti said of the sender's socket
 

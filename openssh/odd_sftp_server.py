@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An sftp server (draft-ietf-secsh-filexfer-02) that misbehaves: for sftp -D and
-scp -D. It serves real files, and does one odd thing:
+"""An sftp server (draft-ietf-secsh-filexfer-02) that misbehaves: for sftp -D
+and scp -D. It serves real files, and does one odd thing:
 
     odd_sftp_server.py LOG [FAULT [NUMBER [FILE]]]
 

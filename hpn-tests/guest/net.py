@@ -156,6 +156,7 @@ def sysctl(ns, spec):
     elif spec.get("tcp_buffers", "raised") == "raised":
         values["tcp_rmem"] = values["tcp_wmem"] = \
             f"4096 131072 {TCP_BUFFER_MAX}"
+    values.update(spec.get("sysctls", {}).get(ns, {}))
     subprocess.run(
         ["ip", "netns", "exec", ns, "sh", "-ec", "".join(
             f"echo {value} > /proc/sys/net/ipv4/{name};"

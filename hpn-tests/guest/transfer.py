@@ -99,6 +99,20 @@ def record_cpu(sshd):
         f.write(f"{used.ru_utime * 1e6:.0f} {used.ru_stime * 1e6:.0f}\n")
 
 
+class Trace:
+    """sshtrace at an end, its rows in trace.END."""
+
+    def __init__(self, spec, host):
+        with open(out(f"trace.{host}"), "w") as rows, \
+                open(out(f"trace.{host}.log"), "w") as log:
+            self.process = tools.on(host, [spec["trace"], "--json"],
+                                    stdout=rows, stderr=log)
+
+    def end(self):
+        self.process.terminate()
+        return self.process.wait()
+
+
 def digests(spec):
     """SHA-256 of what arrived, of each channel; of a tree, what differs."""
     if "tree" in spec:
@@ -150,9 +164,11 @@ def main():
     watch = None if spec.get("bare") else sampler.Sampler(spec)
     if watch:
         watch.start()
+    traces = [Trace(spec, host) for host in ("client", "server")] \
+        if spec.get("trace") else []
     end = threading.Event()
-    result = {"echo_ms": []}
     start_s = time.monotonic()
+    result = {"echo_ms": [], "start_s": start_s}
     processes = tools.start(spec)
     threads = []
     for field, run in (("changes", lambda: change_path(spec, path)),
@@ -172,6 +188,7 @@ def main():
             threads[-1].join()
         result.update(finish(spec, processes))
         result["seconds"] -= start_s
+    result["traces"] = [trace.end() for trace in traces]
     if watch:
         watch.end.set()
         watch.join()
