@@ -25,6 +25,7 @@ void test_pathrtt(void);
 void test_pathinband(void);
 void test_windowmax(void);
 void test_chansend(void);
+void test_cipherorder(void);
 void test_sftpdepth(void);
 void test_sftpresume(void);
 void test_sftplimit(void);
@@ -41,6 +42,7 @@ tests(void)
 	test_pathinband();
 	test_windowmax();
 	test_chansend();
+	test_cipherorder();
 	test_sftpdepth();
 	test_sftpresume();
 	test_sftplimit();
