@@ -1,0 +1,23 @@
+"""Where the project's parts are. Importing it makes hpn-tests (the lab) and
+openssh (the loopback) importable."""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(HERE)
+BUILD = os.path.join(TOP, "build")
+BENCH = os.path.join(BUILD, "bench")
+sys.path += [os.path.join(TOP, "hpn-tests"), os.path.join(TOP, "openssh")]
+
+
+class BenchError(Exception):
+    """What the user is told in one line."""
+
+
+def main(name, function, *args):
+    """Runs a command; an error is a line, and exit status 1."""
+    try:
+        return function(*args)
+    except (BenchError, OSError) as e:
+        sys.exit(f"{name}: {e}")

@@ -1,0 +1,94 @@
+"""Which runs a benchmark is made of: data. A run is a dict:
+
+    kind        goodput, setup, files, echo (the lab) or cpu (the loopback)
+    link        its name in links.tsv; "loopback"
+    tool        raw, ssh, scp, scp-O or sftp
+    direction   get (the client receives) or put
+    client, server   a side: ours, stock, or a peer's name; not of raw TCP
+    cipher      of kind cpu
+    repetition  from 1; in the lab it is the seed, of the losses above all
+
+Its id names all of that. Runs that are to be held against each other come one
+after the other."""
+
+import itertools
+
+TOOLS = ("ssh", "scp", "scp-O", "sftp")
+CIPHERS = ("chacha20-poly1305@openssh.com", "aes128-gcm@openssh.com",
+           "aes256-gcm@openssh.com", "aes128-ctr")
+LONG, SHARED = "pacific", "fibre"       # for set-up and files; for the echo
+QUICK_REPS = 3      # of what chance has a part in, see chance()
+
+
+def run(kind, link, tool, direction, pair=None, cipher=None):
+    found = {"kind": kind, "link": link, "tool": tool, "direction": direction}
+    if pair:
+        found.update(client=pair[0], server=pair[1])
+    if cipher:
+        found["cipher"] = cipher
+    return found
+
+
+def identity(r):
+    fields = ("kind", "link", "tool", "direction", "client", "server",
+              "cipher", "repetition")
+    return "/".join(str(r[f]) for f in fields if f in r)
+
+
+def each(kind, link, tools, directions, pairs, ciphers=(None,)):
+    """With raw TCP first, where it says what the path carries."""
+    found = []
+    for cipher, direction in itertools.product(ciphers, directions):
+        if kind in ("goodput", "echo", "cpu"):
+            found.append(run(kind, link, "raw", direction, cipher=cipher))
+        found += [run(kind, link, tool, direction, pair, cipher)
+                  for tool in tools for pair in pairs]
+    return found
+
+
+def quick(links, sides):
+    """Both ends of one side: every link by ssh down, what else there is once"""
+    pairs = [(side, side) for side in sides]
+    found = each("cpu", "loopback", ["ssh"], ["get"], pairs, CIPHERS[:2])
+    for link in links:
+        found += each("goodput", link, ["ssh"], ["get"], pairs)
+    if LONG in links:
+        found += each("goodput", LONG, ["scp"], ["put"], pairs)
+        found += each("setup", LONG, ["ssh"], ["get"], pairs)
+        found += each("files", LONG, ["scp"], ["get"], pairs)
+    if SHARED in links:
+        found += each("echo", SHARED, ["ssh"], ["get"], pairs)
+    return found
+
+
+def full(links, sides):
+    """Every tool, both directions, each side with each."""
+    pairs = list(itertools.product(sides, sides))
+    both = ("get", "put")
+    found = each("cpu", "loopback", ["ssh"], both, pairs, CIPHERS)
+    for link in links:
+        found += each("goodput", link, TOOLS, both, pairs)
+        found += each("setup", link, ["ssh"], ["get"], pairs)
+    if LONG in links:
+        found += each("files", LONG, ["scp", "sftp"], both, pairs)
+    if SHARED in links:
+        found += each("echo", SHARED, ["ssh"], both, pairs)
+    return found
+
+
+def chance(r, links, virtual):
+    """Whether a repetition may measure something else: the lab's clock is its
+    own, and without losses a transfer is the same each time."""
+    return r["kind"] == "cpu" or not virtual or "loss" in links[r["link"]]
+
+
+def plan(links, sides, is_quick, reps=None, only="", virtual=True):
+    """All runs, a repetition of all before the next one of any; with only,
+    those with that in their id."""
+    rows = (quick if is_quick else full)(links, sides)
+    found = []
+    for repetition in range(1, (reps or QUICK_REPS) + 1):
+        found += [dict(r, repetition=repetition) for r in rows
+                  if repetition == 1 or reps or not is_quick or
+                  chance(r, links, virtual)]
+    return [r for r in found if only in identity(r)]

@@ -1,0 +1,75 @@
+"""Whose ssh and sshd: ours, stock, and peers of which the prefix is known."""
+
+import hashlib
+import os
+import subprocess
+
+from project import BUILD, BenchError
+
+PROGRAMS = ("ssh", "scp", "sftp", "sshd")
+HELPERS = ("sshd-session", "sshd-auth", "sftp-server")      # some have them
+FOLDERS = ("bin", "sbin", "libexec", "lib/openssh", "libexec/openssh",
+           "usr/bin", "usr/sbin", "usr/lib/openssh")
+OWN = {"ours": "openssh", "stock": "pristine"}
+
+
+def find(prefix, name):
+    for folder in FOLDERS:
+        path = os.path.join(prefix, folder, name)
+        if os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def lay(name, prefix, names):
+    """Makes build/peers/NAME, laid out as a build tree is, of links to what is
+    installed below prefix. names is what its programs' names begin with."""
+    tree = os.path.join(BUILD, "peers", name)
+    os.makedirs(tree, exist_ok=True)
+    for program in PROGRAMS + HELPERS:
+        path = find(prefix, names + program)
+        if path is None and program in PROGRAMS:
+            raise BenchError(
+                f"PEERS: {name}: no {names + program} below {prefix}; where "
+                f"names have a prefix, say so: {name}={prefix}:prefix")
+        # by both names: scp asks its peer for the one that it was built with
+        for link in {program, names + program}:
+            link = os.path.join(tree, link)
+            if os.path.lexists(link):
+                os.unlink(link)
+            if path:
+                os.symlink(os.path.abspath(path), link)
+    open(os.path.join(tree, ".built"), "w").close()
+    return os.path.join("peers", name)
+
+
+def parse(peers):
+    """NAME=PREFIX or NAME=PREFIX:NAMES, several with spaces between."""
+    trees = dict(OWN)
+    for word in peers.split():
+        name, equals, rest = word.partition("=")
+        prefix, _, names = rest.partition(":")
+        if not equals or not prefix or not name.isalnum():
+            raise BenchError(f"PEERS: {word!r} is not NAME=PREFIX or "
+                             "NAME=PREFIX:prefix-of-names")
+        if name in trees or name == "raw":
+            raise BenchError(f"PEERS: {name} is there already")
+        trees[name] = lay(name, prefix, names)
+    return trees
+
+
+def version(tree):
+    """What an end's programs are: what ssh says, and a digest of them."""
+    folder = os.path.join(BUILD, tree)
+    digest = hashlib.sha256()
+    for program in PROGRAMS + HELPERS:
+        path = os.path.join(folder, program)
+        if os.path.exists(path):
+            with open(path, "rb") as f:
+                digest.update(hashlib.file_digest(f, "sha256").digest())
+    try:
+        said = subprocess.run([os.path.join(folder, "ssh"), "-V"],
+                              capture_output=True, text=True).stderr.strip()
+    except OSError as e:
+        raise BenchError(f"{tree} is not built: {e}") from None
+    return {"version": said, "programs": digest.hexdigest()[:12]}

@@ -1,0 +1,173 @@
+"""The tables of the report and of README.md: what they say, as lists of
+cells. A cell is the median; its spread follows where it is over 1 %."""
+
+from runs import LONG, SHARED
+
+NAMES = {"ours": "ours", "stock": "stock", "raw": "raw TCP"}
+TOOLS = {"ssh": "ssh host cat", "scp": "scp", "scp-O": "scp -O",
+         "sftp": "sftp"}
+WAYS = {"get": "down", "put": "up"}
+NEVER = "-"                 # not measured, or not reached
+
+
+def digits(value):
+    places = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:.{places}f}"
+
+
+def cell(values, scale=1):
+    if values is None:
+        return NEVER
+    median, least, most = (v * scale for v in
+                           (values.median, values.least, values.most))
+    if most - least <= 0.01 * abs(median):
+        return digits(median)
+    return f"{digits(median)} ({digits(least)}..{digits(most)})"
+
+
+def median(values):
+    return NEVER if values is None else digits(values.median)
+
+
+def percent(values):
+    return NEVER if values is None else f"{values.median:.0%}"
+
+
+def rate(link):
+    mbit = link["rate_mbit"]
+    return f"{mbit / 1000:g} Gbit/s" if mbit >= 1000 else f"{mbit} Mbit/s"
+
+
+def sides(results):
+    """Columns: raw TCP, stock, ours, peers."""
+    there = results.sides()
+    return ["raw"] + [s for s in ("stock", "ours") if s in there] + \
+        [s for s in there if s not in NAMES]
+
+
+def name(side):
+    return NAMES.get(side, side)
+
+
+def spread(values):
+    """Of least and most, the most that any of them have."""
+    return max((v.most - v.least) / v.median for v in values if v)
+
+
+def headline(results, brief=False):
+    """MB/s of "ssh host cat" over each link, both ends of one side; ours of
+    raw TCP. brief: no congestion control, and the spread has a column of its
+    own, the widest of the row."""
+    found = results.select(kind="goodput", direction="get")
+    columns = sides(found)
+    rows = [["link", "rate", "RTT, ms", "loss"] + ["TCP"] * (not brief) +
+            [name(s) for s in columns] + ["of raw"] + ["spread"] * brief]
+    for link_name, link in found.links().items():
+        values = {s: found.of_side(s, "goodput_mb_s", link=link_name,
+                                   tool="ssh") for s in columns}
+        if not any(values.values()):
+            continue
+        ours, raw = values.get("ours"), values["raw"]
+        rows.append([link_name, rate(link), f"{link['rtt_us'] / 1000:g}",
+                     link.get("loss", NEVER)] + [link["cc"]] * (not brief) +
+                    [(median if brief else cell)(values[s])
+                     for s in columns] +
+                    [percent(ours and raw and ours.ratio_to(raw))] +
+                    [f"{spread(values.values()):.0%}"] * brief)
+    return rows
+
+
+def jobs(results):
+    """MB/s of each tool both ways, over the long link."""
+    found = results.select(kind="goodput", link=LONG)
+    columns = sides(found)
+    rows = [[""] + [name(s) for s in columns]]
+    for tool, said in TOOLS.items():
+        for direction, way in WAYS.items():
+            values = [found.of_side(s, "goodput_mb_s", tool=tool,
+                                    direction=direction) for s in columns]
+            if any(values[1:]):
+                rows.append([f"{said}, {way}"] + [cell(v) for v in values])
+    return rows
+
+
+def pairings(results):
+    """MB/s of "ssh host cat" over the long link, of each client and server;
+    only if each was measured with each."""
+    found = results.select(kind="goodput", link=LONG, tool="ssh",
+                           direction="get")
+    there = found.sides()
+    rows = [["client"] + [f"server: {name(s)}" for s in there]]
+    for client in there:
+        rows.append([name(client)] + [
+            cell(found.figure("goodput_mb_s", client=client, server=server))
+            for server in there])
+    if len(there) < 2 or any(NEVER in row for row in rows):
+        return rows[:1]
+    return rows
+
+
+OTHER = (   # what, its unit; kind, figure, scale, and fields of the runs
+    ("full rate after", "s", "goodput", "to_full_rate_s", 1,
+     {"link": LONG, "tool": "ssh", "direction": "get"}),
+    ("peak window", "MiB", "goodput", "peak_window_bytes", 2**-20,
+     {"link": LONG, "tool": "ssh", "direction": "get"}),
+    ("peak memory, client", "MiB", "goodput", "client_rss_bytes", 2**-20,
+     {"link": LONG, "tool": "ssh", "direction": "get"}),
+    ("peak memory, server", "MiB", "goodput", "server_rss_bytes", 2**-20,
+     {"link": LONG, "tool": "ssh", "direction": "get"}),
+    ("first byte after", "RTT", "setup", "first_byte_rtt", 1,
+     {"link": LONG, "tool": "ssh"}),
+    ("small files, scp down", "a second", "files", "files_per_s", 1,
+     {"link": LONG, "tool": "scp", "direction": "get"}),
+    ("echo beside bulk data, median", "ms", "echo", "echo_p50_ms", 1,
+     {"link": SHARED, "tool": "ssh", "direction": "get"}),
+    ("echo beside bulk data, 99 %", "ms", "echo", "echo_p99_ms", 1,
+     {"link": SHARED, "tool": "ssh", "direction": "get"}),
+)
+
+
+def other(results):
+    columns = sides(results)
+    rows = [["", "", "link"] + [name(s) for s in columns]]
+    for what, unit, kind, figure, scale, fields in OTHER:
+        values = [results.select(kind=kind).of_side(
+            s, "loaded_rtt_ms" if s == "raw" and kind == "echo" else figure,
+            **fields) for s in columns]
+        if any(values[1:]):
+            rows.append([what, unit, fields["link"]] +
+                        [cell(v, scale) for v in values])
+    return rows
+
+
+def cpu(results):
+    """CPU seconds per GB of both ends together, and MB/s, by cipher."""
+    found = results.select(kind="cpu")
+    columns = sides(found)
+    rows = [["cipher", ""] + [f"{name(s)}, {unit}" for s in columns
+                              for unit in ("s/GB", "MB/s")] +
+            ["ours to stock, s/GB"]]
+    for cipher in dict.fromkeys(r["cipher"] for r in found.records):
+        for direction, way in WAYS.items():
+            fields = {"cipher": cipher, "direction": direction}
+            values = {s: [found.of_side(s, figure, **fields)
+                          for figure in ("cpu_s_per_gb", "mb_s")]
+                      for s in columns}
+            if not any(v[0] for v in values.values()):
+                continue
+            ours, stock = (values.get(s, [None])[0] for s in ("ours", "stock"))
+            rows.append([cipher.split("@")[0], way] +
+                        [cell(v) for s in columns for v in values[s]] +
+                        [cell(ours and stock and ours.ratio_to(stock))])
+    return rows
+
+
+def text(rows):
+    """Rows as text: columns of figures to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    left = [i for i in range(len(rows[0])) if not any(
+        row[i][:1].isdigit() for row in rows[1:])]
+    return "\n".join("  ".join(
+        c.ljust(w) if i in left else c.rjust(w)
+        for i, (c, w) in enumerate(zip(row, widths))).rstrip()
+        for row in rows)

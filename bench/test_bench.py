@@ -1,0 +1,500 @@
+"""The benchmark: its tables, its files, what it makes of them, and that it
+measures."""
+
+import base64
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import bench
+import compare
+import keep
+import links
+import loop
+import project
+import results
+import runs
+import sides
+import tables
+import virtual
+import lab
+from loopback import needs_root, wait_until
+from measure import Series
+from project import BENCH, HERE, TOP, BenchError
+from results import Results, Values
+
+README = os.path.join(TOP, "README.md")
+KEPT = os.path.join(HERE, "results", "readme.jsonl")
+SHORT = {"name": "short", "what": "", "rate_mbit": 1000, "rtt_us": 1000,
+         "bytes": 10**7, "cc": "cubic"}
+
+
+def record(side="ours", repetition=1, link=SHORT, kind="goodput", figures=None,
+           clock="virtual", tool="ssh", series=None, server=None, **more):
+    r = {"kind": kind, "link": link["name"], "tool": tool,
+         "direction": "get", "repetition": repetition, **more}
+    if side != "raw":
+        r.update(client=side, server=server or side)
+    return dict(r, schema=results.SCHEMA, id=runs.identity(r), link=link,
+                time="2026-01-01T00:00:00Z", clock=clock,
+                machine={"kernel": "6.1", "cores": 2, "cpu": "<one>"},
+                versions={} if side == "raw" else
+                {side: {"version": "OpenSSH", "programs": "0" * 12}},
+                figures={"goodput_mb_s": 100.0} if figures is None
+                else figures, series=series or {})
+
+
+def write(path, records):
+    for r in records:
+        results.append(path, r)
+    return str(path)
+
+
+def tell(program, *arguments, **env):
+    """What a program of the bench said: exit status, output, errors."""
+    done = subprocess.run(
+        [sys.executable, "-B", os.path.join(HERE, program), *arguments],
+        cwd=TOP, capture_output=True, text=True, timeout=600,
+        env={**os.environ, **env})
+    return done.returncode, done.stdout, done.stderr
+
+
+# The links
+
+def test_links():
+    """Ten or more, from a LAN to a geostationary satellite, some with loss."""
+    table = links.read()
+    assert len(table) >= 10
+    rtts = [link["rtt_us"] for link in table.values()]
+    assert rtts == sorted(rtts) and rtts[0] <= 1000 and rtts[-1] >= 500000
+    assert sum("loss" in link for link in table.values()) >= 2
+    assert {runs.LONG, runs.SHARED} <= set(table)
+    assert links.bdp(table["pacific"]) == 25 * 10**6
+    assert links.payload_mb_s(table["lan"]) == pytest.approx(119.55, abs=0.01)
+
+
+@pytest.mark.parametrize("line, error", [
+    ("a\t1000\t1\t-\tcubic\t-\t24", "7 columns, not 8"),
+    ("A b\t1000\t1\t-\tcubic\t-\t24\tx", "is no name"),
+    ("a\tfast\t1\t-\tcubic\t-\t24\tx", "could not convert"),
+    ("a\t1000\t-1\t-\tcubic\t-\t24\tx", "-1 is not from 0.1"),
+    ("a\t1000\tnan\t-\tcubic\t-\t24\tx", "nan is not from 0.1"),
+    ("a\t1000\t1\t5\tcubic\t-\t24\tx", "loss is like 0.1%"),
+    ("a\t1000\t1\t-\treno\t-\t24\tx", "cc is cubic or bbr"),
+    ("lan\t1000\t1\t-\tcubic\t-\t24\tx", "lan is there already")])
+def test_bad_links(tmp_path, line, error):
+    path = tmp_path / "links.tsv"
+    path.write_text("\t".join(links.COLUMNS) +
+                    f"\nlan\t1000\t1\t-\tcubic\t-\t24\tx\n{line}\n")
+    with pytest.raises(BenchError, match=error) as e:
+        links.read(path)
+    assert str(e.value).startswith(f"{path}:3: ")
+    path.write_text("lan\n")
+    with pytest.raises(BenchError, match="is to name the columns"):
+        links.read(path)
+
+
+# Peers
+
+@pytest.fixture
+def prefix(tmp_path, monkeypatch):
+    """Where a peer is installed whose programs' names begin with twin."""
+    tree = os.path.join(project.BUILD, "pristine")
+    for folder, name in (("bin", "ssh"), ("bin", "scp"), ("bin", "sftp"),
+                         ("sbin", "sshd"), ("libexec", "sshd-session"),
+                         ("libexec", "sshd-auth"), ("libexec", "sftp-server")):
+        os.makedirs(tmp_path / folder, exist_ok=True)
+        os.symlink(os.path.join(tree, name), tmp_path / folder / f"twin{name}")
+    return str(tmp_path)
+
+
+def test_peers(prefix):
+    trees = sides.parse(f"twin={prefix}:twin")
+    assert trees == {"ours": "openssh", "stock": "pristine",
+                     "twin": "peers/twin"}
+    tree = os.path.join(project.BUILD, "peers", "twin")
+    for name in ("ssh", "twinscp", "sshd", "sshd-auth", "sftp-server"):
+        assert os.access(os.path.join(tree, name), os.X_OK)
+    # the digest is that of the programs, wherever they are
+    assert sides.version("peers/twin") == sides.version("pristine")
+    assert sides.version("openssh")["programs"] != \
+        sides.version("pristine")["programs"]
+
+
+@pytest.mark.parametrize("peers, error", [
+    ("hpn", "'hpn' is not NAME=PREFIX"),
+    ("hpn=", "'hpn=' is not NAME=PREFIX"),
+    ("../x=/opt", "is not NAME=PREFIX"),
+    ("ours=/usr", "ours is there already"),
+    ("hpn=/nonexistent:hpn", "no hpnssh below /nonexistent")])
+def test_bad_peers(peers, error):
+    with pytest.raises(BenchError, match=error):
+        sides.parse(peers)
+
+
+# The plan
+
+def test_plan():
+    table, three = links.read(), ["ours", "stock", "twin"]
+    quick = runs.plan(table, three, True)
+    full = runs.plan(table, three, False)
+    ids = [runs.identity(r) for r in full]
+    assert len(set(ids)) == len(ids)
+    assert {runs.identity(r) for r in quick} <= set(ids)
+    for link in table:
+        for direction in ("get", "put"):
+            found = [r for r in full if r["kind"] == "goodput" and
+                     r["link"] == link and r["direction"] == direction and
+                     r["repetition"] == 1]
+            assert [r["tool"] for r in found].count("raw") == 1
+            for tool in runs.TOOLS:
+                pairs = {(r["client"], r["server"]) for r in found
+                         if r["tool"] == tool}
+                assert len(pairs) == 9
+        assert any(r["link"] == link and r["tool"] == "raw" for r in quick)
+    # what chance has no part in is the same each time
+    again = {(r["kind"], r["link"]) for r in quick if r["repetition"] > 1}
+    assert again == {("cpu", "loopback"), ("goodput", "leo"),
+                     ("goodput", "lte"), ("goodput", "geo")}
+    assert {r["kind"] for r in runs.plan(table, three, True, virtual=False)
+            if r["repetition"] > 1} == set(virtual.MEASURES) | {"cpu"}
+    only = runs.plan(table, three, True, reps=2, only="pacific/ssh")
+    assert {r["repetition"] for r in only} == {1, 2}
+    assert all("pacific/ssh" in runs.identity(r) for r in only)
+
+
+# Figures
+
+def test_to_full_rate():
+    """A rate that doubles each RTT of 0.1 s, from 1/8 of the link's."""
+    link = {"rate_mbit": 1000, "rtt_us": 100000}
+    rows, n = [(1.0, 1)], 1.0
+    for i in range(20):
+        rate = links.payload_mb_s(link) * 1e6 * min(2 ** (i - 3), 1)
+        for k in range(10):
+            n += rate / 100
+            rows.append((1.0 + 0.1 * i + 0.01 * (k + 1), int(n)))
+    text = "".join(f"{t:.6f} {n}\n" for t, n in rows)
+    assert virtual.to_full_rate_s(Series(text), link) == \
+        pytest.approx(0.28, abs=0.021)
+    # half the link's rate is not its full rate, ever
+    fast = dict(link, rate_mbit=2000)
+    assert virtual.to_full_rate_s(Series(text), fast) is None
+
+
+def test_thin():
+    rows = [(1 + i / 100, i) for i in range(1000)]
+    kept = virtual.thin(rows, 2.0, 0.5)
+    assert [n for _, n in kept] == [100, *range(149, 999, 50), 999]
+    assert kept[0] == [0.0, 100] and kept[-1] == [8.99, 999]
+    assert 80 < len(virtual.thin(rows, 2.0, 0.005)) <= virtual.POINTS + 2
+    assert virtual.thin([(3.0, 7)], 2.0, 0.5) == [[1.0, 7]]
+    assert virtual.thin([], 2.0, 0.5) == []
+
+
+def test_values():
+    a, b = Values({1: 3.0, 2: 1.0, 3: 5.0}), Values({1: 1.0, 2: 2.0, 4: 9.0})
+    assert (a.median, a.least, a.most, a.count) == (3.0, 1.0, 5.0, 3)
+    assert a.ratio_to(b).by_repetition == {1: 3.0, 2: 0.5}
+    assert Values({1: 1.0}).ratio_to(Values({2: 1.0})) is None
+    assert Values({1: 1.0}).ratio_to(Values({1: 0.0})) is None
+
+
+def test_a_figure_that_is_not_there():
+    data = Results([record(figures={"to_full_rate_s": 1.0}),
+                    record(repetition=2, figures={"to_full_rate_s": None})])
+    assert data.figure("to_full_rate_s") is None
+    assert data.figure("goodput_mb_s") is None
+    assert data.of_side("stock", "to_full_rate_s") is None
+
+
+# The file
+
+def test_file(tmp_path):
+    path = tmp_path / "a.jsonl"
+    write(path, [record(), record("stock")])
+    assert [r["client"] for r in results.load(path)] == ["ours", "stock"]
+
+
+@pytest.mark.parametrize("change, error", [
+    ({"schema": 2}, "schema 2, not 1"),
+    ({"figures": {"mb_s": "fast"}}, "mb_s is no number: 'fast'"),
+    ({"link": None}, "link is missing or no dict"),
+    ({"extra": 1}, "unknown: extra")])
+def test_bad_records(tmp_path, change, error):
+    path = tmp_path / "a.jsonl"
+    with pytest.raises(ValueError, match=error):
+        write(path, [dict(record(), **change)])
+    path.write_text(json.dumps(record()) + "\n" +
+                    json.dumps(dict(record(), **change)) + "\n")
+    for program, arguments in (("report.py", [path]),
+                               ("compare.py", [path, README])):
+        status, out, err = tell(program, *arguments)
+        assert (status, out) == (1, "")
+        assert re.search(f"^[a-z-]+: {path}:2: no record of the bench: .*",
+                         err) and err.count("\n") == 1
+
+
+def test_bad_files(tmp_path):
+    cut = tmp_path / "cut.jsonl"
+    cut.write_text(json.dumps(record()) + "\n" + '{"schema": 1, "id"')
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    for arguments, error in (
+            ([cut], f"{cut}:2: no record"), ([empty], "no runs"),
+            (["/nonexistent"], "No such file"), ([README], f"{README}:1: ")):
+        status, _, err = tell("report.py", *arguments)
+        assert status == 1 and error in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("env, error", [
+    ({"REPS": "0"}, "REPS is a number from 1"),
+    ({"REPS": "many"}, "REPS is a number from 1"),
+    ({"NAME": "../x"}, "NAME is letters"),
+    ({"ONLY": "no-such"}, "no run has 'no-such' in its name"),
+    ({"PEERS": "hpn"}, "'hpn' is not NAME=PREFIX")])
+def test_bad_options(env, error):
+    status, out, err = tell("bench.py", **env)
+    assert (status, out) == (1, "")
+    assert err.startswith("bench: ") and error in err and err.count("\n") == 1
+
+
+# Compare
+
+def goodputs(*values, **more):
+    return [record(repetition=i, figures={"goodput_mb_s": v}, **more)
+            for i, v in enumerate(values, 1)]
+
+
+def test_compare_beyond_the_spread():
+    old = Results(goodputs(90.0, 100.0, 110.0))
+    assert compare.compare(old, Results(goodputs(111, 120, 130)))[0] == [
+        "better   +20.0%  goodput/short/ssh/get/ours/ours goodput_mb_s: "
+        "100 (90..110) -> 120 (111..130)"]
+    assert compare.compare(old, Results(goodputs(60, 70, 89)))[0][0] \
+        .startswith("worse    -30.0%")
+    # within it, or within a percent
+    assert compare.compare(old, Results(goodputs(109, 120, 130))) == ([], 1)
+    assert compare.compare(Results(goodputs(100.0)),
+                           Results(goodputs(100.9))) == ([], 1)
+    memory = [Results([record(figures={"client_rss_bytes": n})])
+              for n in (10**7, 2 * 10**7)]
+    assert compare.compare(*memory)[0][0].startswith("worse   +100.0%")
+
+
+def test_compare_real_time():
+    """Another machine is not a change: twice as fast, both of them."""
+    def run(ours, stock):
+        return Results([record(side, 1, {"name": "loopback"}, "cpu",
+                               {"cpu_s_per_gb": v}, "real", cipher="aes")
+                        for side, v in (("ours", ours), ("stock", stock))])
+    assert compare.compare(run(4.0, 4.0), run(2.0, 2.0)) == ([], 1)
+    lines, _ = compare.compare(run(4.0, 4.0), run(3.0, 2.0))
+    assert lines == ["worse    +50.0%  cpu/loopback/ssh/get/ours/ours/aes "
+                     "cpu_s_per_gb, of stock: 1 -> 1.5"]
+
+
+def test_compare_files(tmp_path):
+    old = write(tmp_path / "old.jsonl", goodputs(100.0))
+    new = write(tmp_path / "new.jsonl", goodputs(50.0))
+    status, out, _ = tell("compare.py", old, new)
+    assert status == 0 and "\n1 of 1 figures changed beyond their" in out
+    other = write(tmp_path / "other.jsonl", goodputs(
+        50.0, link=dict(SHORT, rtt_us=2000)))
+    for arguments, error in ((("",), "OLD=file is missing"),
+                             ((old, other), "short is another link"),
+                             ((old, old), "both OLD and NEW")):
+        status, _, err = tell("compare.py", *arguments)
+        assert status == 1 and error in err and err.count("\n") == 1
+
+
+# The report
+
+def measured():
+    """A benchmark of three links and a peer, made up."""
+    table = links.read()
+    found = []
+    for repetition in (1, 2, 3):
+        for i, side in enumerate(("raw", "stock", "ours", "hpn")):
+            more = {"tool": "raw"} if side == "raw" else {}
+            for name in ("lan", "leo", "pacific"):
+                rate = links.payload_mb_s(table[name]) / (i + 1)
+                found.append(record(side, repetition, table[name], figures={
+                    "goodput_mb_s": rate * (1 + repetition / 50),
+                    "to_full_rate_s": None, "peak_window_bytes": 2**21,
+                    "client_rss_bytes": 8e6 + i, "server_rss_bytes": 9e6},
+                    series={"arrived_bytes": [[t / 10, t * 10**6]
+                                              for t in range(30)],
+                            "in_flight_bytes": [[0, 0], [3, 10**6]]}, **more))
+            figures = {"mb_s": 400.0 - i, "client_cpu_s_per_gb": 1.0,
+                       "server_cpu_s_per_gb": 1.0 + i, "cpu_s_per_gb": 2.0 + i}
+            found.append(record(side, repetition, {"name": "loopback"}, "cpu",
+                                figures, "real", cipher="aes", **more))
+    return found
+
+
+def test_tables():
+    data = Results(measured())
+    rows = tables.headline(data)
+    assert rows[0][5:] == ["raw TCP", "stock", "ours", "hpn", "of raw"]
+    assert [row[0] for row in rows[1:]] == ["lan", "leo", "pacific"]
+    assert rows[1][1:6] == ["1 Gbit/s", "1", "-", "cubic", "124 (122..127)"]
+    assert rows[2][3:5] == ["0.1%", "bbr"] and rows[1][-1] == "33%"
+    assert tables.cpu(data)[1][-1] == "1.33"
+    brief = tables.headline(data, brief=True)
+    assert brief[1][4:] == ["124", "62.2", "41.4", "31.1", "33%", "4%"]
+    # a peer that was not measured has no column
+    few = Results([r for r in data.records if r.get("client") != "hpn"])
+    assert tables.headline(few)[0][5:] == ["raw TCP", "stock", "ours",
+                                           "of raw"]
+    assert len(tables.pairings(few)) == 1       # nor have pairs that weren't
+
+
+def test_labels_keep_apart():
+    from pictures import spread
+    assert spread([0.9, 0.5, 0.1], 0.1) == [0.9, 0.5, 0.1]
+    assert spread([0.5, 0.5, 0.5], 0.1) == pytest.approx([0.6, 0.5, 0.4])
+    at = spread([0.60, 0.58, 0.51, 0.1], 0.1)
+    assert all(a - b > 0.0999 for a, b in zip(at, at[1:]))
+
+
+def test_report(tmp_path):
+    """Opens from disk with nothing beside it; each picture is there."""
+    path = write(tmp_path / "a.jsonl", measured())
+    folder = tmp_path / "page"
+    status, out, err = tell("report.py", path, folder)
+    assert (status, err) == (0, "")
+    assert tables.text(tables.headline(Results(measured()), brief=True)) in out
+    page = (folder / "report.html").read_text()
+    assert not re.search(r"(src|href)=.?(?!data:)[^\"d]", page)
+    assert "&lt;one&gt;" in page and "<one>" not in page
+    assert page.count("<img") == 4
+    for image in re.findall(r'base64,([^"]*)"', page):
+        assert b"<svg" in base64.b64decode(image)
+    for name in ("goodput", "window", "memory", "cpu"):
+        assert (folder / f"{name}.png").read_bytes()[:8] == \
+            b"\x89PNG\r\n\x1a\n"
+    # what was not measured is left out
+    path = write(tmp_path / "b.jsonl", [record(), record("stock")])
+    assert tell("report.py", path, folder)[0] == 0
+
+
+def test_readme():
+    """Its table is what the file gives that is kept beside it."""
+    rows = tables.headline(Results(results.load(KEPT)), brief=True)
+    with open(README) as f:
+        readme = f.read()
+    assert len(rows) == 11
+    assert "".join(f"    {line}\n" for line in
+                   tables.text(rows).splitlines()) in readme
+    assert os.path.getsize(KEPT) < 100000
+    # and so is its picture
+    with open(KEPT.replace(".jsonl", ".svg")) as f:
+        assert f"of {results.digest(KEPT)}" in f.read()
+    assert "(bench/results/readme.svg)" in readme
+    # and the demo, whose link it has, measured the same
+    kept = Results(results.load(KEPT)).select(kind="goodput", link="pacific",
+                                              direction="get")
+    for side, words in (("raw", "raw TCP, down"),
+                        ("stock", "ssh host cat +stock"),
+                        ("ours", "ssh host cat +ours")):
+        said = re.search(rf"^    {words} +([\d.]+)", readme, re.M)[1]
+        tool = "raw" if side == "raw" else "ssh"
+        assert float(said) == pytest.approx(kept.of_side(
+            side, "goodput_mb_s", tool=tool).median, rel=0.01)
+
+
+def test_keep(tmp_path):
+    """All figures are kept, and the series of the window's picture."""
+    found = [record(link=links.read()[name], repetition=n, series={"x": [1]})
+             for name in ("lan", "pacific") for n in (1, 2)]
+    kept = [keep.trimmed(r) for r in found]
+    assert [bool(r["series"]) for r in kept] == [False, False, True, False]
+    assert [r["figures"] for r in kept] == [r["figures"] for r in found]
+    for path, error in (("", "NAME=word is missing"),
+                        ("/nonexistent.jsonl", "No such file")):
+        status, _, err = tell("keep.py", path)
+        assert status == 1 and error in err and err.count("\n") == 1
+
+
+# For real
+
+def test_a_run(prefix):
+    """Three sides log in over the lab; what was measured stays, and is not
+    measured again."""
+    path = os.path.join(BENCH, "test.jsonl")
+    if os.path.exists(path):
+        os.unlink(path)
+    env = {"QUICK": "1", "NAME": "test", "PEERS": f"twin={prefix}:twin",
+           "ONLY": "setup/", "REPS": "1"}
+    status, out, err = tell("bench.py", **env)
+    assert (status, err) == (0, ""), out + err
+    records = results.load(path)
+    assert sorted(r["client"] for r in records) == ["ours", "stock", "twin"]
+    data = Results(records)
+    stock, twin = (data.of_side(s, "first_byte_rtt") for s in
+                   ("stock", "twin"))
+    if lab.virtual_time():
+        assert 5 < stock.median < 20
+        assert twin.median == pytest.approx(stock.median, rel=0.02)
+    before = os.path.getsize(path)
+    status, out, _ = tell("bench.py", **env)
+    assert status == 0 and "0 runs to measure, 3 are in" in out
+    assert os.path.getsize(path) == before
+    os.unlink(path)
+
+
+def test_another_benchmark(tmp_path):
+    """What differs in more than what was measured is not appended to."""
+    table = {"short": SHORT}
+    versions = record()["versions"]
+    here = dict(record(), machine=bench.machine())
+    path = write(tmp_path / "a.jsonl", [here])
+    assert bench.measured_before(path, versions, table) == {here["id"]}
+    assert bench.measured_before("/nonexistent", versions, table) == set()
+    for change, what in (({"link": dict(SHORT, bytes=1)}, "short"),
+                         ({"machine": {"cores": 1000}}, "machine"),
+                         ({"versions": {"ours": {"programs": "x"}}}, "ours")):
+        path = write(tmp_path / f"{what}.jsonl", [dict(here, **change)])
+        with pytest.raises(BenchError, match=f"runs of another {what}: "):
+            bench.measured_before(path, versions, table)
+
+
+def test_interrupted(tmp_path):
+    """By SIGINT, once something was measured."""
+    path = os.path.join(BENCH, "stopped.jsonl")
+    if os.path.exists(path):
+        os.unlink(path)
+    env = {**os.environ, "NAME": "stopped", "ONLY": "setup/", "REPS": "1"}
+    with subprocess.Popen(
+            [sys.executable, "-B", os.path.join(HERE, "bench.py")], env=env,
+            cwd=TOP, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE) as measuring:
+        wait_until("a run", lambda: os.path.exists(path), timeout_s=120)
+        measuring.send_signal(signal.SIGINT)
+        out, err = measuring.communicate(timeout=120)
+    assert measuring.returncode == 1
+    count, planned = len(results.load(path)), 4 * len(links.read())
+    assert 1 <= count < planned and f"{planned} runs to measure" in out
+    assert re.fullmatch(rf"bench: interrupted; {count} runs are in .*\n", err)
+    os.unlink(path)
+
+
+def test_loopback(monkeypatch):
+    """Each end's CPU time is counted, and a failure is one."""
+    needs_root()
+    monkeypatch.setattr(loop, "COUNT", 10**8)
+    for direction in ("get", "put"):
+        for r in (runs.run("cpu", "loopback", "raw", direction),
+                  runs.run("cpu", "loopback", "ssh", direction,
+                           ("ours", "stock"), "aes128-ctr")):
+            figures, _ = loop.measure(r, sides.OWN)
+            assert min(figures.values()) > 0, figures
+    r = runs.run("cpu", "loopback", "ssh", "get", ("ours", "stock"), "none")
+    with pytest.raises(loop.LoopError, match="ssh: exit status 255"):
+        loop.measure(r, sides.OWN)

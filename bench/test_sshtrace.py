@@ -1,0 +1,313 @@
+"""sshtrace: its verdict in unit tests, and in transfers that have one known
+limit each; its options; its page."""
+
+import collections
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(HERE)
+sys.path += [os.path.join(TOP, "openssh"), os.path.join(TOP, "hpn-tests")]
+import lab                              # noqa: E402
+from loopback import (OURS, PORT, PRISTINE, place,      # noqa: E402, F401
+                      read, wait_until)
+from scenarios import transfer          # noqa: E402
+
+BUILT = os.path.join(TOP, "build", "sshtrace")
+SSHTRACE = os.path.join(BUILT, "sshtrace")
+MB = 10**6
+SMALL = f"4096 16384 {1 << 20}"         # bytes, a TCP buffer of 1 MiB at most
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built():
+    done = subprocess.run(["bench/sshtrace/build", BUILT], cwd=TOP,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_verdict():
+    done = subprocess.run([os.path.join(BUILT, "verdict_test")],
+                          capture_output=True, text=True)
+    assert done.stdout == "tests ok\n"
+
+
+# Transfers with a known limit each: what it is, seen from the sending end, and
+# from the receiving one. The sender's buffer does not show at the other end,
+# nor does a slow source.
+
+LIMITS = {
+    "stock-window-get": (
+        transfer("1g-200ms", "get", 100 * MB, client="pristine"),
+        "ssh-window", "ssh-window"),
+    "stock-window-put": (
+        transfer("1g-200ms", "put", 100 * MB, server="pristine"),
+        "ssh-window", "ssh-window"),
+    "receiver-buffer": (
+        transfer("1g-200ms", "get", 30 * MB,
+                 sysctls={"client": {"tcp_rmem": SMALL}}),
+        "receiver-buffer", "receiver-buffer"),
+    "sender-buffer": (
+        transfer("1g-200ms", "get", 30 * MB,
+                 sysctls={"server": {"tcp_wmem": SMALL}}),
+        "sender-buffer", "far-end"),
+    "loss": (
+        transfer("100m-100ms", "get", 20 * MB, loss="0.1%"),
+        "congestion", None),
+    "path": (
+        transfer("100m-100ms", "get", 150 * MB),
+        "congestion", None),
+    "slow-reader": (
+        transfer("100m-20ms", "get", 15 * MB, reader={"rate": MB}),
+        "reader", "reader"),
+    "slow-source": (
+        transfer("100m-20ms", "get", 15 * MB, pace=[MB // 10, 0.1]),
+        "source", "far-end"),
+}
+
+
+@pytest.fixture(scope="module")
+def transfers(request):
+    """Those that the selected tests want, under way."""
+    names = [item.callspec.params["limited"] for item in request.session.items
+             if "limited" in getattr(item, "fixturenames", ())]
+    specs = {name: LIMITS[name][0] for name in names
+             if not lab.missing_tree(LIMITS[name][0])}
+    pool = lab.Pool()
+    yield {name: pool.start(dict(spec, trace=True), f"sshtrace-{name}")
+           for name, spec in specs.items()}
+    pool.executor.shutdown(cancel_futures=True)
+
+
+def shares(rows):
+    """Percent of the time that each limit has."""
+    time_us = collections.Counter()
+    for row in rows:
+        time_us[row["limit"]] += row["interval_us"]
+    return {limit: us * 100 // sum(time_us.values())
+            for limit, us in time_us.most_common()}
+
+
+# What "make check" has of them; the rest is "make check-sshtrace"
+QUICK = ("loss", "slow-reader")
+
+
+@pytest.mark.parametrize("limited", [
+    name if name in QUICK else
+    pytest.param(name, marks=pytest.mark.level("netem")) for name in LIMITS])
+def test_names_the_limit(transfers, limited):
+    spec, *wanted = LIMITS[limited]
+    missing = lab.missing_tree(spec)
+    if missing:
+        pytest.skip(f"no build/{missing}: see \"make {missing}\"")
+    done = transfers[limited].result()
+    assert done.result["traces"] == [0, 0]
+    ends = ("server", "client") if spec["direction"] == "get" \
+        else ("client", "server")
+    for end, direction, limit in zip(ends, ("send", "receive"), wanted):
+        rows = done.traced(end)
+        assert len(rows) >= 5
+        assert {row["direction"] for row in rows} == {direction}
+        if "loss" in spec and direction == "send":
+            assert sum(row["retransmits"] for row in rows) > 0
+        assert limit is None or shares(rows).get(limit, 0) >= 75, \
+            f"{end}: {shares(rows)}"
+
+
+# On loopback, in real time
+
+class Trace:
+    """sshtrace beside what follows."""
+
+    def __init__(self, place, name, *options):
+        self.out, self.err = place.path(name), place.path(name + ".err")
+        with open(self.out, "w") as out, open(self.err, "w") as err:
+            self.process = place.start([SSHTRACE, "--json", *options],
+                                       stdout=out, stderr=err)
+
+    def rows(self, least=1):
+        """Ends it when it has so many."""
+        wait_until("its rows", lambda: self.process.poll() is not None or
+                   read(self.out).count("\n") >= least)
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.wait(timeout=60) == 0, read(self.err)
+        return [json.loads(line) for line in read(self.out).splitlines()]
+
+
+def fetch(place, count, *before):
+    """ssh gets so many bytes."""
+    done = place.run(["sh", "-c", '"$@" | wc -c', "sh", *before, *place.ssh(
+        "root@127.0.0.1", f"head -c {count} /dev/zero")])
+    assert done.stdout == f"{count}\n", done.stderr
+
+
+def test_cpu(place):
+    """Both ends on one CPU, which is all that there is too little of."""
+    sshd = place.sshd()
+    subprocess.run(["taskset", "-p", "1", str(sshd.pid)], check=True,
+                   stdout=subprocess.DEVNULL)
+    trace = Trace(place, "rows", "--port", str(PORT))
+    fetch(place, 800 * MB, "taskset", "1")
+    rows = [row for row in trace.rows() if row["interval_us"] > 500000]
+    sent = [row for row in rows if row["direction"] == "send"]
+    assert sent and shares(sent).get("cpu", 0) >= 75, shares(sent)
+
+
+def test_bpf_and_probe(place):
+    """The window is that of our ssh, which has the probe; a stock one's is
+    what it always is."""
+    place.sshd()
+    trace = Trace(place, "rows", "--port", str(PORT))
+    fetch(place, 200 * MB)
+    rows = trace.rows()
+    if "no BPF" in read(trace.err):
+        pytest.skip(read(trace.err).strip())
+    assert {row["seen_by"] for row in rows} == {"bpf"}
+    windows = {row["channel_window_bytes"] for row in rows
+               if row["direction"] == "receive"}
+    assert windows - {0} and min(windows - {0}) >= 2 << 20
+
+
+SLOWLY = "for i in $(seq 40); do head -c 500000; sleep 0.1; done"
+
+
+@pytest.mark.parametrize("limit, source, reader", [
+    ("source", SLOWLY + " < /dev/zero", "cat"),
+    ("reader", "head -c 20000000 /dev/zero", SLOWLY)],
+    ids=["source", "reader"])
+@pytest.mark.parametrize("options", [[], ["--ss"]], ids=["bpf", "ss"])
+def test_slow_application(place, limit, source, reader, options):
+    """What BPF counts and what the looks tell agree; so do both ends, if the
+    receiving one has the reader."""
+    place.sshd()
+    trace = Trace(place, "rows", "--port", str(PORT), *options)
+    done = place.run(["sh", "-c", f'"$@" | ({reader}) | wc -c', "sh",
+                      *place.ssh("root@127.0.0.1", source)])
+    assert done.stdout == "20000000\n", done.stderr
+    rows = [row for row in trace.rows() if row["interval_us"] > 500000]
+    if not options and "no BPF" in read(trace.err):
+        pytest.skip(read(trace.err).strip())
+    for direction, wanted in (("send", limit), ("receive", {
+            "reader": "reader", "source": "far-end"}[limit])):
+        seen = shares([r for r in rows if r["direction"] == direction])
+        assert seen.get(wanted, 0) >= 60, (direction, seen)
+
+
+def test_ss_and_pid(place):
+    """Of two connections the one whose client was named; no BPF is wanted."""
+    sshd = place.sshd(PRISTINE)
+    clients = [place.start(place.ssh("root@127.0.0.1", "cat", tree=PRISTINE),
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+               for _ in range(2)]
+    for client in clients:
+        client.stdin.write(b"x")
+        client.stdin.flush()
+        client.stdout.read(1)
+    one = Trace(place, "one", "--ss", "--pid", str(clients[1].pid))
+    served = Trace(place, "served", "--ss", "--pid", str(sshd.pid))
+    rows = one.rows()
+    assert {row["pid"] for row in rows} == {clients[1].pid}
+    assert {row["remote"] for row in rows} == {f"127.0.0.1:{PORT}"}
+    assert read(one.err) == ""
+    assert (rows[0]["seen_by"], rows[0]["limit"]) == ("tcp_info", "idle")
+    assert rows[0]["channel_window_bytes"] == 2 << 20
+    assert {row["local"] for row in served.rows(least=2)} == \
+        {f"127.0.0.1:{PORT}"}
+
+
+def test_command(place):
+    """Its exit status, its output, and where the time went."""
+    place.sshd()
+    done = place.run([SSHTRACE, "--ss", "--", *place.ssh(
+        "root@127.0.0.1", f"head -c {50 * MB} /dev/zero | wc -c; sleep 1; "
+        "exit 3")])
+    assert done.returncode == 3
+    assert done.stdout == f"{50 * MB}\n"
+    lines = done.stderr.splitlines()
+    assert "MB in" in lines[0] and lines[0].endswith("Limited by:")
+    assert any(line.endswith("%  idle") for line in lines[1:]), done.stderr
+
+
+@pytest.mark.parametrize("command, status", [
+    (["true"], 0), (["sh", "-c", "exit 42"], 42),
+    (["sh", "-c", "kill -9 $$"], 137), (["/no/such"], 127), (["/"], 126)])
+def test_exit_status(command, status):
+    done = subprocess.run([SSHTRACE, "--ss", "--json", "--", *command],
+                          capture_output=True, text=True)
+    assert done.returncode == status
+    assert "had no TCP connection of its own" in done.stderr
+    summary = json.loads(done.stdout)
+    assert summary["summary"] is True and summary["connections"] == 0
+
+
+def test_command_is_told_of_signals(tmp_path):
+    ready = tmp_path / "ready"
+    process = subprocess.Popen(
+        [SSHTRACE, "--ss", "--", "sh", "-c",
+         f"trap 'exit 5' TERM; touch {ready}; while :; do sleep 0.1; done"])
+    wait_until("the command", ready.exists)
+    process.terminate()
+    assert process.wait(timeout=60) == 5
+
+
+@pytest.mark.parametrize("options, said", [
+    (["--port", "0"], "a port is to be a number from 1 to 65535"),
+    (["--port", "22x"], 'not "22x"'), (["--pid", "-1"], "a pid is to be"),
+    (["--pid", "2147483647"], "there is no process 2147483647"),
+    (["--pid", "1", "--", "true"], "exclude each other"),
+    (["scp", "a", "b:"], "usage: sshtrace"), (["--nosuch"], "usage:")])
+def test_bad_options(options, said):
+    done = subprocess.run([SSHTRACE, *options], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert said in done.stderr and done.stdout == ""
+
+
+def test_not_root():
+    if os.geteuid() != 0:
+        pytest.skip("not root: can't become another")
+    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups",
+                           SSHTRACE, "--", "true"],
+                          capture_output=True, text=True)
+    if "Permission denied" in done.stderr:
+        pytest.skip("others may not come here")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0] == "sshtrace: no BPF: only root may; " \
+        "from TCP_INFO alone, less finely"
+
+
+def test_built_without_bpf(tmp_path):
+    done = subprocess.run([os.path.join(HERE, "sshtrace", "build"), tmp_path],
+                          env=dict(os.environ, BTF="/no/such"),
+                          capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == "sshtrace without BPF: this kernel has no BTF\n"
+    done = subprocess.run([tmp_path / "sshtrace", "--", "true"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "no BPF: this sshtrace was built without it" in done.stderr
+
+
+def test_page():
+    if not shutil.which("mandoc"):
+        pytest.skip("no mandoc")
+    page = os.path.join(HERE, "sshtrace", "sshtrace.1")
+    said = subprocess.run(["mandoc", "-T", "lint", page], text=True,
+                          capture_output=True).stdout.splitlines()
+    # That this machine's index of pages is old is not the page's fault
+    assert [line for line in said if "mandoc.db" not in line] == []
+    page = read(page)
+    for limit in json.loads(subprocess.run(
+            [SSHTRACE, "--ss", "--json", "--", "true"], capture_output=True,
+            text=True).stdout)["limited_us"]:
+        assert f" Pq {limit}\n" in page
+    usage = subprocess.run([SSHTRACE, "--nosuch"], capture_output=True,
+                           text=True).stderr
+    for option in re.findall(r"--(\w+)", usage.split("usage:")[1]):
+        assert f".It Fl -{option}" in page
