@@ -158,15 +158,18 @@ class Place:
         lines = [f"Port {port}", "ListenAddress 127.0.0.1",
                  f"HostKey {self.path('host')}",
                  f"AuthorizedKeysFile {self.path('user')}.pub",
-                 f"SshdSessionPath {tree}/sshd-session",
-                 f"SshdAuthPath {tree}/sshd-auth",
                  "StrictModes no", "PermitRootLogin yes", "UsePAM no",
                  "PidFile none", "MaxStartups 1000",
-                 "PerSourcePenalties no", *options]
-        if not any(o.startswith("LogLevel") for o in options):
-            lines.append("LogLevel VERBOSE")
+                 "LogLevel VERBOSE"]
+        if os.path.exists(f"{tree}/sshd-session"):
+            lines.append("PerSourcePenalties no")
+        for name in ("session", "auth"):    # since 9.8, 10.0
+            if os.path.exists(f"{tree}/sshd-{name}"):
+                lines.append(f"Sshd{name.title()}Path {tree}/sshd-{name}")
+        named = {o.split()[0] for o in options}
         with open(config, "w") as f:
-            f.write("\n".join(lines) + "\n")
+            f.write("\n".join([o for o in lines if o.split()[0] not in named] +
+                              list(options)) + "\n")
         if os.path.exists(log):
             os.unlink(log)
         sshd = self.start([f"{tree}/sshd", "-D", "-f", config, "-E", log],

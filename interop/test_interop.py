@@ -1,0 +1,156 @@
+"""Clients and servers that others wrote, with stock OpenSSH and with ours at
+the other end: 64 MiB each way, the same bytes, and no slower."""
+
+import concurrent.futures
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import peers
+
+sys.path.insert(0, os.path.join(peers.TOP, "hpn-tests"))
+sys.path.insert(0, os.path.join(peers.TOP, "openssh"))
+import lab                              # noqa: E402
+import payload                          # noqa: E402
+from loopback import PORT, place, wait_until        # noqa: E402,F401
+
+ALL = os.environ.get("INTEROP") == "all"
+RESULTS = os.path.join(peers.BUILD, "interop")
+BYTES = 64 << 20
+LINK = {"rate_mbit": 500, "rtt_us": 100000}
+LEAST = 0.95                            # of stock's goodput
+ROWS = [(role, name, mode) for role, table in peers.ROLES.items()
+        for name, peer in table.items()
+        for mode in (peer.modes if ALL else peer.quick)]
+
+
+def row_id(row):
+    return "-".join(row).translate(str.maketrans(" ", "_", "',"))
+
+
+def raw(direction):
+    """Plain TCP's MB/s on the same path."""
+    return lab.run(dict(LINK, tool="raw", direction=direction, bytes=BYTES),
+                   f"interop-raw-{direction}").goodput()
+
+
+def in_lab(role, name, modes, cpu):
+    spec = lab.with_paths(dict(LINK, role=role, peer=name, modes=modes,
+                               bytes=BYTES, cache=peers.CACHE))
+    folder = os.path.join(lab.LAB, row_id(("interop", role, name)))
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    with open(os.path.join(folder, "lab.log"), "w") as log:
+        done = subprocess.run(
+            [os.path.join(peers.TOP, "hpn-tests", "lab", "run"), "-o", folder,
+             "-m", "4G", "-t", "900", sys.executable, "-B",
+             os.path.join(peers.HERE, "guest.py"), json.dumps(spec)],
+            stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            env=dict(os.environ, LAB_PIN=str(cpu)))
+    if done.returncode != 0:
+        with open(os.path.join(folder, "lab.log")) as log:
+            return {"error": log.read()[-2000:]}
+    with open(os.path.join(folder, "result.json")) as f:
+        return json.load(f)
+
+
+@pytest.fixture(scope="session")
+def results(request):
+    """By role and peer, the Future of its modes' results; by direction that
+    of raw TCP's goodput. All that the selected tests want, two at a time."""
+    cpus = queue.SimpleQueue()
+    workers = min(os.cpu_count() or 1, 2) if lab.virtual_time() else 1
+    for cpu in range(workers):
+        cpus.put(cpu)
+
+    def run(function, *arguments):
+        cpu = cpus.get()
+        try:
+            return function(*arguments, cpu)
+        finally:
+            cpus.put(cpu)
+
+    wanted = {}
+    for item in request.session.items:
+        if "results" not in getattr(item, "fixturenames", ()):
+            continue
+        role, name, mode = item.callspec.params["peer"]
+        modes = wanted.setdefault((role, name), [])
+        if not peers.absent(role, name) and mode not in modes:
+            modes.append(mode)
+    with concurrent.futures.ThreadPoolExecutor(workers) as executor:
+        yield {**{d: executor.submit(run, lambda d, _: raw(d), d)
+                  for d in peers.DIRECTIONS},
+               **{key: executor.submit(run, in_lab, *key, modes)
+                  for key, modes in wanted.items() if modes}}
+        executor.shutdown(cancel_futures=True)
+
+
+@pytest.fixture
+def peer(request):
+    role, name, mode = request.param
+    why = peers.absent(role, name)
+    if why:
+        pytest.skip(why)
+    return role, name, mode
+
+
+each = pytest.mark.parametrize("peer", ROWS, ids=map(row_id, ROWS),
+                               indirect=True)
+
+
+@pytest.mark.parametrize("tree", peers.TREES)
+@each
+def test_bytes(place, peer, tree):          # noqa: F811
+    """On loopback, at full speed, both ways."""
+    role, name, mode = peer
+    table = peers.ROLES[role][name]
+    home = place.folder
+    words = {"home": home, "host": "127.0.0.1", "port": PORT}
+    peers.prepare(home)
+    payload.make(f"{home}/source", BYTES)
+    if role == "client":
+        build = os.path.join(peers.BUILD, tree)
+        place.sshd(build, f"Subsystem sftp {build}/sftp-server")
+    else:
+        place.start(peers.command(table.serves, **words),
+                    stdin=subprocess.DEVNULL)
+        wait_until("the server", lambda: f":{PORT} " in
+                   place.run(["ss", "-Htln"]).stdout, timeout_s=60)
+    for direction, argv in zip(peers.DIRECTIONS, table.modes[mode]):
+        copy = f"{home}/{direction}"
+        done = place.run(peers.command(argv, tree=tree, copy=copy,
+                                       source=f"{home}/source", **words))
+        assert done.returncode == 0, done.stderr
+        summed = place.run(["sha256sum", copy]).stdout.split()[0]
+        assert summed == payload.digest(BYTES), direction
+        os.unlink(copy)
+    os.unlink(f"{home}/source")
+
+
+@pytest.mark.parametrize("direction", peers.DIRECTIONS)
+@each
+def test_goodput(results, peer, direction):
+    role, name, mode = peer
+    result = results[role, name].result()
+    assert "error" not in result, result["error"]
+    stock, ours = (result[mode][direction][tree] for tree in peers.TREES)
+    assert "error" not in stock, stock
+    assert "error" not in ours, ours
+    row = {"role": role, "peer": name, "mode": mode, "direction": direction,
+           "version": peers.ROLES[role][name].version(),
+           "stock": round(stock["goodput"], 2),
+           "ours": round(ours["goodput"], 2),
+           "raw": round(results[direction].result(), 2)}
+    os.makedirs(RESULTS, exist_ok=True)
+    with open(os.path.join(RESULTS, row_id((*peer, direction)) + ".json"),
+              "w") as f:
+        json.dump(row, f)
+    print(f"stock {row['stock']} MB/s, ours {row['ours']}, "
+          f"raw TCP {row['raw']}")
+    assert ours["goodput"] >= LEAST * stock["goodput"]
