@@ -1,0 +1,178 @@
+"""Many channels, many connections, many logins: nothing is lost, nothing is
+left behind, and it costs what it costs with stock OpenSSH. All in a network
+of its own."""
+
+import hashlib
+import os
+import resource
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, "openssh"))
+from loopback import (OURS, place, read, status_kib,    # noqa: E402,F401
+                      wait_until)
+from test_idle import children, idle, memory_kib        # noqa: E402
+
+MIB = 1 << 20
+ECHO, FRONT = 3000, 3001
+CHANNELS, WARM, BATCH = 10000, 1000, 100
+FLAT_KIB = 256
+MOVERS, MOVED = 200, 4 * MIB
+LOGINS, BURST = 500, 50
+IDLE, IDLE_S = 1000, 60
+NEEDS_KIB = 10 * MIB                    # of IDLE on two servers
+NOFILE = 8192
+
+
+@pytest.fixture(autouse=True)
+def more_files():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = max(NOFILE, before[1])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (NOFILE, most))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def fds(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def ticks(pids):
+    """CPU time of processes."""
+    return sum(int(n) for pid in pids for n in
+               read(f"/proc/{pid}/stat").rsplit(")")[-1].split()[11:13])
+
+
+def echo(listener):
+    """Sends one byte back on each connection, then ends it."""
+    while True:
+        try:
+            connection = listener.accept()[0]
+        except OSError:
+            return
+        connection.sendall(connection.recv(1))
+        connection.close()
+
+
+def exchange(n):
+    """n connections through the forwarding, BATCH at a time."""
+    for _ in range(n // BATCH):
+        batch = [socket.create_connection(("127.0.0.1", FRONT))
+                 for _ in range(BATCH)]
+        for i, s in enumerate(batch):
+            s.settimeout(60)
+            s.sendall(bytes([i]))
+        for i, s in enumerate(batch):
+            assert s.recv(2) == bytes([i])
+            assert s.recv(1) == b""
+            s.close()
+
+
+def test_channels(place):               # noqa: F811
+    """10,000 on one connection: from the 1,000th on neither end grows, and
+    no descriptor stays."""
+    sshd = place.sshd()
+    listener = place.inside(
+        lambda: socket.create_server(("127.0.0.1", ECHO), backlog=BATCH))
+    threading.Thread(target=echo, args=(listener,), daemon=True).start()
+    ssh = place.start(place.ssh("-N", "-L", f"{FRONT}:127.0.0.1:{ECHO}",
+                                "root@127.0.0.1"), stdin=subprocess.DEVNULL)
+    wait_until("the forwarding", lambda: f":{FRONT} " in
+               place.run(["ss", "-Htln"]).stdout)
+    monitor = children(sshd.pid)[0]
+    ends = [ssh.pid, children(monitor)[0]]
+    before = [fds(pid) for pid in ends]
+    place.inside(lambda: exchange(WARM) or True)
+    warm = [status_kib(pid, "VmRSS") for pid in ends]
+    place.inside(lambda: exchange(CHANNELS - WARM) or True)
+    wait_until("the last to close",
+               lambda: [fds(pid) for pid in ends] == before, 30)
+    after = [status_kib(pid, "VmRSS") for pid in ends]
+    print(f"KiB of ssh and sshd after {WARM} channels: {warm}, after "
+          f"{CHANNELS}: {after}")
+    listener.close()
+    for was, now in zip(warm, after):
+        assert now <= was + FLAT_KIB
+
+
+def test_movers(place):                 # noqa: F811
+    """200 connections at once, each with data both ways."""
+    place.sshd()
+    data = os.urandom(MOVED)
+    with open(place.path("data"), "wb") as f:
+        f.write(data)
+    running = []
+    for _ in range(MOVERS):
+        with open(place.path("data"), "rb") as f:
+            running.append(place.start(
+                place.ssh("root@127.0.0.1", "cat"), stdin=f,
+                stdout=subprocess.PIPE))
+    wanted, found = hashlib.sha256(data).digest(), []
+
+    def take(process):
+        digest = hashlib.sha256()
+        while part := process.stdout.read1(MIB):
+            digest.update(part)
+        found.append((process.wait(), digest.digest()))
+
+    takers = [threading.Thread(target=take, args=(p,)) for p in running]
+    for taker in takers:
+        taker.start()
+    for taker in takers:
+        taker.join()
+    assert found == [(0, wanted)] * MOVERS
+    is_clean(place)
+
+
+def test_logins(place):                 # noqa: F811
+    """Bursts that MaxStartups doesn't let through: each one gets in, or is
+    told that it doesn't and gets in later."""
+    sshd = place.sshd(OURS, "MaxStartups 5")
+    left, refused = LOGINS, 0
+    while left:
+        burst = [place.start(place.ssh("root@127.0.0.1", "echo in",
+                                       level="INFO"),
+                             stdin=subprocess.DEVNULL, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                 for _ in range(min(BURST, left))]
+        for process in burst:
+            out, err = process.communicate(timeout=120)
+            if process.returncode == 0:
+                assert out == "in\n"
+                left -= 1
+            else:
+                assert process.returncode == 255 and out == ""
+                assert "Not allowed at this time" in err or \
+                    "closed by" in err or "reset by peer" in err, err
+                refused += 1
+    print(f"{LOGINS} logins, {refused} refused before")
+    assert refused > 0 and " Maxstartups" in read(sshd.log)
+    is_clean(place)
+
+
+def is_clean(place):                    # noqa: F811
+    wait_until("all to be gone", lambda: not place.processes(
+        "ssh", "sshd-session", "sshd-auth"), 30)
+    assert place.still_serves()
+
+
+def test_idle_connections(place):       # noqa: F811
+    """1,000 for a minute: memory and CPU within 2 % of stock's."""
+    available = int(read("/proc/meminfo").split("MemAvailable:")[1].split()[0])
+    if available < NEEDS_KIB:
+        pytest.skip(f"{available >> 20} GiB of memory, "
+                    f"{NEEDS_KIB >> 20} are needed")
+    found = idle(place, IDLE, ["-N"], "User child is on pid")
+    memory_kib(found, IDLE)
+    before = [ticks(pids) for pids in found.values()]
+    time.sleep(IDLE_S)
+    used = [ticks(pids) - b for pids, b in zip(found.values(), before)]
+    print(f"{IDLE_S} s idle, CPU ticks of pristine, ours: {used}")
+    # Of 1,000 processes: one tick (10 ms) is chance
+    assert used[1] <= used[0] * 1.02 + 1
