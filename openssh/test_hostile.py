@@ -327,6 +327,84 @@ def test_sshd_adjust_overflows(place):
     server.finish()
 
 
+def test_sshd_adjust_to_the_limit(place):
+    """2^32 - 1 bytes of credit are allowed; one more is not."""
+    server = Server(place)
+    to = server.session("cat").remote_chanid
+    server.client.say(MSG_WINDOW_ADJUST, to, 0xffffffff - WINDOW)
+    assert server.works()
+    assert server.client.send_until_it_ends([(MSG_WINDOW_ADJUST, to, 1)])
+    assert "overflows remote window" in server.log()
+    server.finish()
+
+
+def of_no_channel(to, n):
+    """Adjusts of all sizes, on a channel that is closed and on some that
+    never were."""
+    for i in range(n):
+        for channel in (to, 1000 + i, 0x7fffffff):
+            yield MSG_WINDOW_ADJUST, channel, (0, 1, WINDOW, 0xffffffff)[i % 4]
+
+
+def test_sshd_adjusts_of_no_channel(place):
+    """Nothing comes of them."""
+    server = Server(place)
+    server.session("cat")
+    closed = server.session("true")
+    assert closed.recv_exit_status() == 0
+    closed.close()
+    wait_until("the channel's end", lambda: "channel "
+               f"{closed.remote_chanid}: free" in server.log())
+    for message in of_no_channel(closed.remote_chanid, 1000):
+        server.client.say(*message)
+    assert server.works()
+    assert server.log().count("window adjust for non-open channel") == 3000
+    assert server.finish() <= server.peak.before + MORE_THAN_STOCK_KIB
+
+
+@pytest.mark.parametrize("unknown, word", [
+    (1, "data packet referred to nonexistent channel"),
+    (0x7fffffff, "data packet referred to nonexistent channel"),
+    (0xffffffff, "Invalid data channel id")])
+def test_sshd_data_of_no_channel(place, unknown, word):
+    """The end, as with stock."""
+    for tree in (PRISTINE, OURS):
+        server = Server(place, tree)
+        server.session("cat")
+        assert server.client.send_until_it_ends(
+            (MSG_DATA, unknown, ZERO) for _ in range(100))
+        assert word in server.log()
+        server.finish()
+
+
+TINY = 20000                            # packets
+
+
+def tiny(transport, to):
+    """One byte each, as fast as they go."""
+    for _ in range(TINY):
+        transport.say(MSG_DATA, to, b"x")
+
+
+def adjusts(log):
+    """Window adjusts that were sent."""
+    return len(re.findall(r"channel \d+: window \d+ sent adjust \d+", log))
+
+
+def test_sshd_one_byte_packets(place):
+    """All of them arrive, none calls for an adjust of its own, and where the
+    reader has stopped they take no more memory than stock takes for them."""
+    def attack(server):
+        tiny(server.client, server.session(STOPPED).remote_chanid)
+        counted = server.session("wc -c")
+        tiny(server.client, counted.remote_chanid)
+        counted.shutdown_write()
+        assert counted.makefile().read().strip() == str(TINY).encode()
+        assert adjusts(server.log()) <= TINY // 1000
+
+    stock_and_ours(place, attack)
+
+
 def test_sshd_all_credit_and_no_reading(place):
     """What sshd reads ahead doesn't follow the credit it has: 256 KiB, where
     stock goes up to 16 MiB."""
@@ -634,6 +712,30 @@ def test_ssh_adjust_overflows(place):
         (MSG_WINDOW_ADJUST, 0, 0xffffffff) for _ in range(2))
     assert client.end()[0] == 255
     assert "overflows remote window" in client.log()
+
+
+def test_ssh_adjusts_of_no_channel(place):
+    client = Client(place)
+    for message in of_no_channel(1, 1000):
+        client.server.say(*message)
+    assert client.works()
+    status, peak = client.end()
+    assert status == 0
+    assert peak <= client.peak.before + MORE_THAN_STOCK_KIB
+
+
+def test_ssh_one_byte_packets(place):
+    peaks = []
+    for tree in (PRISTINE, OURS):
+        client = Client(place, tree)
+        tiny(client.server, client.channel.remote_chanid)
+        assert client.ssh.stdout.read(TINY) == b"x" * TINY
+        assert client.works()
+        assert adjusts(client.log()) <= TINY // 1000
+        status, peak = client.end()
+        assert status == 0
+        peaks.append(peak)
+    assert peaks[1] <= peaks[0] + MORE_THAN_STOCK_KIB
 
 
 PING = ext_info(b"ping@openssh.com", b"0")

@@ -1,0 +1,132 @@
+"""What compilers and linters say of our files: nothing."""
+
+import glob
+import os
+import shutil
+import subprocess
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(HERE)
+OPENSSH = os.path.join(TOP, "build", "openssh")
+CACHE = os.path.join(
+    os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")),
+    "openssh-bdp")
+MODULES = sorted(os.path.basename(p) for p in glob.glob(f"{HERE}/*.c"))
+
+# Not: what the style of the house is (bugprone-assignment-in-if-condition),
+# what no caller can get wrong more easily for it (swappable parameters), and
+# products of small constants
+TIDY = ("-*,clang-analyzer-*,bugprone-*,"
+        "-bugprone-assignment-in-if-condition,"
+        "-bugprone-easily-swappable-parameters,"
+        "-bugprone-implicit-widening-of-multiplication-result,"
+        "-bugprone-narrowing-conversions,"
+        "-bugprone-reserved-identifier,"
+        "-clang-analyzer-security.insecureAPI."
+        "DeprecatedOrUnsafeBufferHandling")
+
+
+def needs(program):
+    if not shutil.which(program):
+        pytest.skip(f"no {program}")
+    return program
+
+
+def says_nothing(argv, **kwargs):
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600,
+                          **kwargs)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said[-4000:]
+
+
+def flags():
+    """What make compiles upstream's files and ours with."""
+    return subprocess.run(
+        ["make", "-s", "-f", "Makefile", "-f", "-", "bdp-flags"],
+        input="bdp-flags:\n\t@echo $(CFLAGS) $(CPPFLAGS)\n", cwd=OPENSSH,
+        capture_output=True, text=True, check=True).stdout.split()
+
+
+def tracked(*patterns):
+    """Files of the repository."""
+    done = subprocess.run(["git", "ls-files", "-co", "--exclude-standard",
+                           *patterns], cwd=TOP, capture_output=True,
+                          text=True)
+    if done.returncode != 0:
+        pytest.skip("not a git repository: which files are ours?")
+    return [f for f in done.stdout.splitlines()
+            if os.path.isfile(os.path.join(TOP, f))]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_warning(module):
+    words = [f.replace('"', '\\"') for f in flags()]
+    says_nothing(["sh", "-ec", "cc " + " ".join(words) +
+                  f" -Werror -c -o /dev/null {module}"], cwd=OPENSSH)
+
+
+def test_cppcheck():
+    says_nothing([needs("cppcheck"), "--quiet", "--std=c11", f"-I{OPENSSH}",
+                  "--enable=warning,performance,portability",
+                  "-DHAVE_CONFIG_H", "--error-exitcode=1",
+                  *(f"{HERE}/{m}" for m in MODULES)])
+
+
+def test_clang_tidy():
+    says_nothing([needs("clang-tidy"), "--quiet", f"--checks={TIDY}",
+                  "--warnings-as-errors=*",
+                  *(f"{HERE}/{m}" for m in MODULES), "--", "-O2",
+                  *(f for f in flags() if f[:2] in ("-I", "-D") and
+                    '"' not in f)], cwd=OPENSSH)
+
+
+def test_shellcheck():
+    """(dash and bash both have -nt.)"""
+    shells = []
+    for name in tracked():
+        with open(os.path.join(TOP, name), "rb") as f:
+            line = f.readline()
+        if line.startswith(b"#!") and line.split()[-1].endswith(b"sh"):
+            shells.append(name)
+    assert "bootstrap" in shells
+    says_nothing([needs("shellcheck"), "-S", "warning", "-e", "SC3013",
+                  *shells], cwd=TOP)
+
+
+def ruff():
+    """Pinned, in the cache, from the registry of Python's packages."""
+    folder = os.path.join(CACHE, "ruff-0.14.0")
+    program = os.path.join(folder, "bin", "ruff")
+    if not os.path.exists(program):
+        done = subprocess.run(
+            ["python3", "-m", "pip", "install", "-q", "--require-hashes",
+             "--no-deps", "--target", folder, "-r",
+             f"{HERE}/ruff-requirements.txt"], capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"no ruff: {done.stderr.strip().splitlines()[-1]}")
+    return program
+
+
+def test_ruff():
+    """(A fixture's name is that of a parameter, F811; modules of other
+    folders are imported when their path is known, E402.)"""
+    says_nothing([ruff(), "check", "--no-cache", "--isolated",
+                  "--line-length", "80", "--select", "E,F,W", "--ignore",
+                  "F811,E402", *tracked("*.py")], cwd=TOP)
+
+
+def hardening(path):
+    done = subprocess.run([needs("hardening-check"), "--color=no", path],
+                          capture_output=True, text=True)
+    return done.stdout.splitlines()[1:]
+
+
+@pytest.mark.parametrize("program", ["ssh", "sshd", "sshd-session",
+                                     "sshd-auth", "scp", "sftp",
+                                     "sftp-server"])
+def test_hardening(program):
+    """As upstream's own build here has it: nothing of it is lost by ours."""
+    pristine = os.path.join(TOP, "build", "pristine", program)
+    assert hardening(f"{OPENSSH}/{program}") == hardening(pristine)

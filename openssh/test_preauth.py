@@ -1,0 +1,173 @@
+"""What of ours runs before a user has logged in: in sshd-auth, which talks to
+anybody, and in sshd-session while it serves it. An sshd whose patched files
+note each function that runs says so: it is what is listed here."""
+
+import contextlib
+import glob
+import os
+import re
+import shutil
+import socket
+import struct
+import subprocess
+
+import pytest
+
+from loopback import (OURS, PORT, PRISTINE, TOP, place,     # noqa: F401
+                      read, wait_until)
+
+paramiko = pytest.importorskip("paramiko")
+from test_hostile import (BOUNDED, MSG_DATA, MSG_EXT_INFO,  # noqa: E402
+                          MSG_FAILURE, MSG_PING, MSG_PONG, MSG_REQUEST,
+                          MSG_WINDOW_ADJUST, PROBE, Hostile, Raw,
+                          ext_info)
+
+PROGRAMS = ("sshd", "sshd-session", "sshd-auth")
+
+# What three options are read with, from the administrator's configuration, and
+# what each buffer asks as it grows and ends, where the answer is that it
+# is a small one (none has a MiB before login)
+BEFORE_LOGIN = {"tcp_congestion_check", "window_max_parse",
+                "cipher_order_default", "cipher_order_gcm_first",
+                "cipher_order_has_aes",
+                "is_mapped", "sshbuf_mem_free", "sshbuf_mem_resize",
+                "sshbuf_mem_round"}
+
+
+def make(tree, *arguments):
+    done = subprocess.run(["make", "-s", f"-j{os.cpu_count()}", *arguments],
+                          cwd=tree, capture_output=True, text=True,
+                          timeout=900)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+
+
+def variable(name):
+    return subprocess.run(
+        ["make", "-s", "-f", "Makefile", "-f", "-", "bdp-show"],
+        input=f"bdp-show:\n\t@echo $({name})\n", cwd=OURS,
+        capture_output=True, text=True, check=True).stdout.strip()
+
+
+def functions(path):
+    """(address, name), of an object or a program."""
+    listed = subprocess.run(["nm", path], capture_output=True, text=True,
+                            check=True).stdout
+    return [(int(m[1], 16), m[2].split(".")[0]) for m in
+            re.finditer(r"^([0-9a-f]+) [tT] (\S+)$", listed, re.M)]
+
+
+class Noting:
+    """A copy of build/openssh whose patched files and modules note what
+    runs, in a file for each process."""
+
+    def __init__(self, folder):
+        self.tree, self.calls = f"{folder}/tree", f"{folder}/calls"
+        os.mkdir(self.calls)
+        shutil.copytree(OURS, self.tree, symlinks=True)
+        patched = {m for p in glob.glob(f"{TOP}/patches/*.patch")
+                   for m in re.findall(r"^\+\+\+ b/(\w\S*)\.c$", read(p),
+                                       re.M)}
+        modules = {os.path.basename(p)[:-2]
+                   for p in glob.glob(f"{TOP}/openssh/*.c")}
+        flags = f"CFLAGS={variable('CFLAGS')} -finstrument-functions"
+        # Some that sshd doesn't have are made for nothing
+        self.objects = [f"{name}.o" for name in sorted(patched | modules)]
+        for name in self.objects:
+            os.unlink(f"{self.tree}/{name}")
+        make(self.tree, flags, *self.objects)
+        subprocess.run(["cc", "-O2", "-fPIE", "-D_GNU_SOURCE",
+                        f'-DCALLS_DIR="{self.calls}"', "-c", "-o",
+                        f"{self.tree}/calls.o",
+                        f"{TOP}/openssh/preauth/calls.c"], check=True)
+        for program in PROGRAMS:
+            os.unlink(f"{self.tree}/{program}")
+        make(self.tree, flags, f"LIBS={variable('LIBS')} calls.o", *PROGRAMS)
+        self.ours = self.names(self.tree, self.objects) - \
+            self.names(self.before(folder, patched, flags),
+                       [f"{name}.o" for name in patched])
+
+    @staticmethod
+    def before(folder, patched, flags):
+        """The same files without our patches."""
+        tree = f"{folder}/pristine"
+        shutil.copytree(PRISTINE, tree, symlinks=True)
+        for name in patched:
+            os.unlink(f"{tree}/{name}.o")
+        make(tree, flags, *[f"{name}.o" for name in patched])
+        return tree
+
+    @staticmethod
+    def names(tree, objects):
+        return {n for o in objects for _, n in functions(f"{tree}/{o}")}
+
+    def ran(self, program):
+        """Names of ours that any process of the program has called."""
+        names = dict(functions(f"{self.tree}/{program}"))
+        found = set()
+        for path in glob.glob(f"{self.calls}/{program}.*"):
+            with open(path, "rb") as f:
+                found |= {names[at] for at, in struct.iter_unpack(
+                    "<Q", f.read()) if at}
+        return found & self.ours
+
+    def forget(self):
+        for path in glob.glob(f"{self.calls}/*"):
+            os.unlink(path)
+
+
+@pytest.fixture(scope="module")
+def noting(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("noting")
+    yield Noting(str(folder))
+    shutil.rmtree(folder)
+
+
+def is_gone(place):                     # noqa: F811
+    wait_until("its end", lambda: not place.processes(
+        "sshd-session", "sshd-auth"))
+
+
+def what_a_stranger_says(place):        # noqa: F811
+    """Without logging in: what is ours to answer after it, one by one, as
+    sshd may end the connection at each. If not, it answers the request for a
+    login behind them: so they have been dealt with."""
+    for message in (
+            (MSG_EXT_INFO, Raw(ext_info(BOUNDED, b"0"))),
+            (MSG_PING, b"path"), (MSG_PONG, b"path \0\0\0\0\0\0\0\0"),
+            (MSG_FAILURE, 0), (MSG_WINDOW_ADJUST, 0, 1 << 20),
+            (MSG_DATA, 0, b"x"), (MSG_REQUEST, 0, PROBE, Raw(b"\1"))):
+        sock = place.inside(
+            lambda: socket.create_connection(("127.0.0.1", PORT)))
+        stranger = Hostile(sock, ext_info(BOUNDED, b"0"))
+        stranger.start_client(timeout=300)
+        with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
+            for _ in range(3):
+                stranger.say(*message)
+            stranger.auth_none("root")
+        stranger.close()
+        is_gone(place)
+
+
+def test_preauth(place, noting):        # noqa: F811
+    noting.forget()
+    place.sshd(noting.tree, "ChannelWindowMax 64M", "TCPCongestion cubic")
+    # Another key than the user's
+    subprocess.run([f"{PRISTINE}/ssh-keygen", "-q", "-t", "ed25519", "-N", "",
+                    "-f", place.path("stranger")], check=True)
+    refused = place.run([w if w != place.path("user") else
+                         place.path("stranger") for w in
+                         place.ssh("root@127.0.0.1", "true")])
+    assert refused.returncode == 255 and "Permission denied" in refused.stderr
+    what_a_stranger_says(place)
+    is_gone(place)
+    print("sshd-auth:", *sorted(noting.ran("sshd-auth")))
+    print("sshd-session:", *sorted(noting.ran("sshd-session")))
+    assert noting.ran("sshd-auth") == BEFORE_LOGIN
+    assert noting.ran("sshd-session") == BEFORE_LOGIN
+    # That it is seen if it runs: once logged in, all the rest does
+    before = noting.ran("sshd-session")
+    assert place.still_serves()
+    after = noting.ran("sshd-session") - before
+    assert {"channel_window_credit", "tcp_congestion_set"} <= after
+    # And not in the process before it, which this login had, too
+    assert noting.ran("sshd-auth") == BEFORE_LOGIN
