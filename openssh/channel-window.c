@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -50,6 +51,8 @@
 #include "chanwin.h"
 #include "pathinband.h"
 #include "pathprobe.h"
+#include "poly1305.h"
+#include "poly1305-evp.h"
 #include "channel-window.h"
 
 /*
@@ -58,6 +61,15 @@
  * that ordinary backlog never makes it come and go.
  */
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
+
+/*
+ * A pipe whose reader lags gets this size (bytes; Linux gives it 64 KiB), once
+ * so much has gone through it: fewer turns, and fewer times that one process
+ * wakes the other. A user has 64 MiB of pipes, beyond which his next ones get
+ * less, so it is not done for everybody, nor for more.
+ */
+#define PIPE_SIZE	(256 * 1024)
+#define PIPE_AFTER	(1024 * 1024)
 
 /* A segment out of order is taken for the first of some for so many RTTs. */
 #define LATE_RTTS	16
@@ -78,6 +90,7 @@ struct channel_window {
 	struct chanbudget_share share;
 	int id;			/* of the channel */
 	int bulk;		/* the window follows the path */
+	int widened;		/* the pipe to the consumer */
 	uint64_t turn;		/* the one in which it last sent a packet */
 	struct chanwin cw;
 	uint32_t seen;		/* c->local_consumed at the last look */
@@ -192,6 +205,7 @@ static void
 windows_start(struct ssh *ssh, struct channel_windows *ws)
 {
 	ws->started = 1;
+	poly1305_evp_start();
 	ws->bounded = (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0;
 	ws->path_rtt.cautious = !ws->bounded;
 	ws->inband.refused = (ssh->kex->flags & KEX_HAS_PING) == 0;
@@ -363,6 +377,22 @@ probe(struct ssh *ssh, Channel *c, struct channel_windows *ws, uint64_t now)
 		ws->least_rtt_us = source->min_rtt_us;
 }
 
+static void
+widen_pipe(const Channel *c, struct channel_window *w)
+{
+#ifdef F_SETPIPE_SZ
+	int size;
+
+	if (w->widened || w->cw.consumed < PIPE_AFTER ||
+	    sshbuf_len(c->output) == 0)
+		return;
+	w->widened = 1;
+	/* Not a pipe, or its owner has too many: stays as it is */
+	if ((size = fcntl(c->wfd, F_GETPIPE_SZ)) != -1 && size < PIPE_SIZE)
+		fcntl(c->wfd, F_SETPIPE_SZ, PIPE_SIZE);
+#endif
+}
+
 /* What a stalled consumer made the output buffer grow to is given back. */
 static void
 release_output(Channel *c, struct channel_window *w)
@@ -414,6 +444,7 @@ adaptive_credit(struct ssh *ssh, Channel *c, struct channel_window *w,
 	    SSHBUF_SIZE_MAX);
 	w->seen = c->local_consumed;
 	release_output(c, w);
+	widen_pipe(c, w);
 	limit = chanbudget_ask(ws->budget, &w->share, w->cw.target,
 	    MINIMUM(c->local_window + waiting, UINT32_MAX));
 	chanwin_limit(&w->cw, limit);
@@ -449,6 +480,13 @@ channel_window_credit(struct ssh *ssh, Channel *c,
 	return c->local_consumed > 0 ? stock_credit(c) : 0;
 }
 
+/* Whether the path is so slow that what may wait unsent is bounded. */
+static int
+is_bounded(const struct channel_windows *ws)
+{
+	return ws->unsent != 0 && ws->unsent < PATH_UNSENT_MAX;
+}
+
 /* What a channel may send of len by what bound_unsent() found out */
 static size_t
 send_some(struct ssh *ssh, const Channel *c, struct channel_windows *ws,
@@ -457,7 +495,7 @@ send_some(struct ssh *ssh, const Channel *c, struct channel_windows *ws,
 	struct channel_window *w = c->window;
 	size_t some;
 
-	if (ws->unsent == 0 || ws->unsent >= PATH_UNSENT_MAX)
+	if (!is_bounded(ws))
 		return len;
 	/* Each channel has its packet before any has a second one. */
 	if (!ssh_packet_have_data_to_write(ssh))
@@ -486,6 +524,24 @@ channel_window_send(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	chansend_sent(&w->send, MINIMUM(len, MINIMUM(c->remote_window,
 	    c->remote_maxpacket)));
 	return len;
+}
+
+size_t
+channel_window_read_max(const Channel *c)
+{
+	return c->window != NULL && c->window->bulk ?
+	    CHANNEL_BATCH * CHANNEL_MAX_READ : CHANNEL_MAX_READ;
+}
+
+int
+channel_window_more(struct ssh *ssh, const Channel *c,
+    const struct channel_windows *ws)
+{
+	return c->window != NULL && c->window->bulk && !is_bounded(ws) &&
+	    sshbuf_len(c->input) >= c->remote_maxpacket &&
+	    c->remote_window >= c->remote_maxpacket &&
+	    !ssh_packet_is_rekeying(ssh) &&
+	    ssh_packet_not_very_much_data_to_write(ssh);
 }
 
 /* Whether the channel's source has something, or its end, to be read */

@@ -32,6 +32,12 @@ struct channel_windows;		/* of a connection */
 #define CHANNEL_READ_AHEAD	(256 * 1024)
 
 /*
+ * So many packets of a bulk channel are read and sent in a turn of the main
+ * loop. Each turn costs a dozen system calls.
+ */
+#define CHANNEL_BATCH		4
+
+/*
  * The windows of a connection, all together at most so many bytes; 0: they
  * stay as large as they start. Never NULL.
  */
@@ -53,6 +59,16 @@ u_int	 channel_window_credit(struct ssh *, Channel *,
  */
 size_t	 channel_window_send(struct ssh *, Channel *,
 	    struct channel_windows *, size_t);
+
+/* How much (bytes) a channel reads from its source in a turn. */
+size_t	 channel_window_read_max(const Channel *);
+
+/*
+ * Whether a channel that has just sent a packet is to send another in this turn:
+ * a full one, and where nobody else has to wait for it.
+ */
+int	 channel_window_more(struct ssh *, const Channel *,
+	    const struct channel_windows *);
 
 /*
  * Looks at what an open channel's sender waits for. To be called before each

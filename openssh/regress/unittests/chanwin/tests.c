@@ -26,6 +26,7 @@ void test_pathinband(void);
 void test_windowmax(void);
 void test_chansend(void);
 void test_cipherorder(void);
+void test_poly1305(void);
 void test_sftpdepth(void);
 void test_sftpresume(void);
 void test_sftplimit(void);
@@ -43,6 +44,7 @@ tests(void)
 	test_windowmax();
 	test_chansend();
 	test_cipherorder();
+	test_poly1305();
 	test_sftpdepth();
 	test_sftpresume();
 	test_sftplimit();

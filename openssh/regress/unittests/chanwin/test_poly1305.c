@@ -1,0 +1,107 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/*
+ * Poly1305 by OpenSSL is upstream's, and padding is never the same.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "packet-pad.h"
+#include "poly1305.h"
+#include "poly1305-evp.h"
+
+void test_poly1305(void);
+
+#define LONGEST	70000
+
+static void
+same_tags(void)
+{
+	u_char *m, key[POLY1305_KEYLEN];
+	u_char want[POLY1305_TAGLEN], got[POLY1305_TAGLEN];
+	size_t len;
+	u_int i;
+
+	m = malloc(LONGEST);
+	ASSERT_PTR_NE(m, NULL);
+	for (i = 0; i < 2000; i++) {
+		len = i < 1200 ? i : arc4random_uniform(LONGEST);
+		/* All ones carry most. */
+		if (i % 10 == 0) {
+			memset(m, 0xff, len);
+			memset(key, 0xff, sizeof(key));
+		} else {
+			arc4random_buf(m, len);
+			arc4random_buf(key, sizeof(key));
+		}
+		poly1305_auth(want, m, len, key);
+		memset(got, 0, sizeof(got));
+		poly1305_evp_auth(got, m, len, key);
+		test_subtest_info("%zu bytes", len);
+		ASSERT_MEM_EQ(got, want, sizeof(want));
+	}
+	free(m);
+}
+
+static void
+padding(void)
+{
+	u_char last[16], pad[16], all = 0, *large;
+	size_t len;
+	u_int i;
+
+	memset(last, 0, sizeof(last));
+	for (i = 0; i < 5000; i++) {
+		len = 8 + i % 9;
+		memset(pad, 0, sizeof(pad));
+		packet_pad(pad, len);
+		ASSERT_MEM_NE(pad, last, 8);
+		if (len < sizeof(pad))
+			ASSERT_MEM_ZERO_EQ(pad + len, sizeof(pad) - len);
+		all |= pad[len - 1];
+		memcpy(last, pad, sizeof(last));
+	}
+	ASSERT_U8_EQ(all, 0xff);
+	large = calloc(1, LONGEST);
+	ASSERT_PTR_NE(large, NULL);
+	packet_pad(large, LONGEST);
+	memset(pad, 0, sizeof(pad));
+	ASSERT_MEM_NE(large + LONGEST - sizeof(pad), pad, sizeof(pad));
+	free(large);
+}
+
+void
+test_poly1305(void)
+{
+	TEST_START("poly1305 before it is bulk");
+	same_tags();
+	TEST_DONE();
+	TEST_START("poly1305 by OpenSSL");
+	poly1305_evp_start();
+	same_tags();
+	TEST_DONE();
+	TEST_START("padding");
+	padding();
+	TEST_DONE();
+}
