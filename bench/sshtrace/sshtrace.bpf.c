@@ -14,8 +14,9 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#include "vmlinux.h"
+#include "kernel.h"
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/usdt.bpf.h>
 
@@ -102,7 +103,8 @@ BPF_PROG(on_retransmit, const struct sock *sk)
 	struct seen_sock *s;
 
 	if (tp != NULL && (s = followed(sk)) != NULL &&
-	    tp->inet_conn.icsk_ca_state == TCP_CA_Loss)
+	    BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) ==
+	    TCP_CA_Loss)
 		s->timeouts++;
 	return 0;
 }
