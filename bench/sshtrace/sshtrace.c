@@ -19,8 +19,8 @@
  * it. See sshtrace(1).
  */
 
-#define _GNU_SOURCE	/* reallocarray */
 #include <sys/types.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include <err.h>
@@ -37,6 +37,7 @@
 
 #include "conns.h"
 #include "events.h"
+#include "table.h"
 
 #define SSH_PORT	22
 #define INTERVAL_US	1000000
@@ -136,69 +137,19 @@ cpu_percent(const struct verdict_in *in)
 	return in->interval_us == 0 ? 0 : in->cpu_us * 100 / in->interval_us;
 }
 
-static void
-print_line(const struct conn_row *row)
-{
-	const struct verdict_in *in = &row->in;
-	uint64_t rwnd = in->sends ? in->snd_wnd : in->rcv_wnd;
-	int lost = row->verdict == VERDICT_CONGESTION &&
-	    (row->retransmits != 0 || in->late != 0);
-	char window[32] = "-";
-
-	if (in->window != 0)
-		snprintf(window, sizeof(window), "%llu",
-		    (unsigned long long)in->window / 1024);
-	printf("%-22s %7d %-4s %7.1f %7.1f %7llu %7llu %6llu %7s %4u  %s%s\n",
-	    row->remote, (int)row->pid, in->sends ? "send" : "recv",
-	    row->rate / 1e6, in->rtt_us / 1e3,
-	    (unsigned long long)row->cwnd / 1024,
-	    (unsigned long long)rwnd / 1024,
-	    (unsigned long long)row->retransmits, window, cpu_percent(in),
-	    verdict_text(row->verdict), lost ? " with loss" : "");
-}
-
-struct table {
-	struct conn_row *rows;
-	size_t n;
-};
-
-static void
-add_line(const struct conn_row *row, void *ctx)
-{
-	struct table *t = ctx;
-
-	t->rows = reallocarray(t->rows, t->n + 1, sizeof(*t->rows));
-	if (t->rows == NULL)
-		err(1, NULL);
-	t->rows[t->n++] = *row;
-}
-
-static int
-by_rate(const void *a, const void *b)
-{
-	const struct conn_row *x = a, *y = b;
-
-	return x->rate > y->rate ? -1 : x->rate < y->rate;
-}
-
-/* The fastest first, in the place of the last table if that is a terminal */
+/* In the place of the last table, and no larger, if that is a terminal */
 static void
 print_table(struct conns *cs)
 {
-	struct table t = { NULL, 0 };
-	size_t i;
+	struct table *t = table_new();
+	struct winsize ws = { 0 };
 
-	conns_end_interval(cs, add_line, &t);
-	if (t.n > 1)
-		qsort(t.rows, t.n, sizeof(*t.rows), by_rate);
-	if (isatty(STDOUT_FILENO))
+	conns_end_interval(cs, table_add, t);
+	if (isatty(STDOUT_FILENO)) {
 		printf("\033[H\033[J");
-	printf("%-22s %7s %-4s %7s %7s %7s %7s %6s %7s %4s  %s\n",
-	    "PEER", "PID", "", "MB/s", "RTT ms", "CWND k", "RWND k",
-	    "RETR", "CHAN k", "CPU%", "LIMITED BY");
-	for (i = 0; i < t.n; i++)
-		print_line(&t.rows[i]);
-	free(t.rows);
+		ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws);
+	}
+	table_print(t, ws.ws_col, ws.ws_row);
 }
 
 static void

@@ -53,8 +53,8 @@ static const struct {
 	{ "receiver-buffer", "receiver's TCP buffer" },
 	{ "sender-buffer", "sender's TCP buffer" },
 	{ "congestion", "congestion" },
-	{ "source", "application or disk: source" },
-	{ "reader", "application or disk: reader" },
+	{ "source", "source (disk or app)" },
+	{ "reader", "reader (disk or app)" },
 	{ "cpu", "CPU" },
 	{ "far-end", "sender or path" }
 };
