@@ -5,7 +5,7 @@ build/bench/NAME.jsonl. The environment says what:
     NAME=word   of the file ("quick" or "full")
     REPS=n      repetitions of each run (3)
     PEERS="hpn=/opt/hpnssh:hpn"     others to compare with
-    ONLY=word   runs with that in their name
+    ONLY=words  runs with all of them in their name
 
 What the file has already is not measured again: a run that was interrupted
 goes on with the same command."""

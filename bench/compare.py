@@ -105,10 +105,11 @@ def same_links(old, new):
 def main(argv):
     if not argv or not argv[0]:
         raise BenchError("OLD=file is missing: what to compare with")
+    old = Results(results.load(argv[0]))
     paths = [argv[0], argv[1] if len(argv) > 1 else results.newest()]
     if os.path.realpath(paths[0]) == os.path.realpath(paths[1]):
         raise BenchError(f"{paths[0]} is both OLD and NEW")
-    old, new = (Results(results.load(path)) for path in paths)
+    new = Results(results.load(paths[1]))
     same_links(old, new)
     lines, count = compare(old, new)
     if not count:

@@ -1,7 +1,8 @@
 """Measures a run over the loopback, in real time: CPU seconds per GB of each
-end, MB/s."""
+end, MB/s, and peak memory."""
 
 import os
+import select
 import subprocess
 import tempfile
 import time
@@ -9,11 +10,15 @@ import time
 import pytest
 
 import project
-from loopback import Place, read, wait_until
+from loopback import Place, read, status_kib, wait_until
 
 GB = 10**9
 COUNT = GB // 2             # bytes, of each run
 RAW_PORT = 5000
+MEMORY = "/dev/shm"         # scp's files are there
+PROGRAMS = {"client": (("ssh",), ("scp",)),     # of an end; which stand in
+            "server": (("sshd-session", "sshd"), ("sftp-server",))}
+LOOK_S = 0.05
 
 
 class LoopError(Exception):
@@ -29,6 +34,34 @@ def reap(process):
     return process.returncode, used.ru_utime + used.ru_stime
 
 
+class Memory:
+    """Peaks of programs, of those that descend from processes."""
+
+    def __init__(self, *pids):
+        self.pids, self.peaks = pids, {}
+
+    def look(self):
+        pids = list(self.pids)
+        while pids:
+            pid = pids.pop()
+            pids += read(f"/proc/{pid}/task/{pid}/children").split()
+            name = read(f"/proc/{pid}/comm").strip()
+            peak = status_kib(pid, "VmHWM") * 1024
+            self.peaks[name] = max(self.peaks.get(name, 0), peak)
+
+    def wait(self, process):
+        """Until it has ended; it is left to be reaped."""
+        fd = os.pidfd_open(process.pid)
+        while not select.select([fd], [], [], LOOK_S)[0]:
+            self.look()
+        os.close(fd)
+
+    def of(self, end):
+        """Bytes, of all its programs; None if none was seen."""
+        return sum(next((self.peaks[n] for n in names if n in self.peaks), 0)
+                   for names in PROGRAMS[end]) or None
+
+
 def end_server(sshd):
     """Ends it when it has waited for its session."""
     wait_until("the session's end", lambda: not read(
@@ -37,32 +70,50 @@ def end_server(sshd):
     return reap(sshd)[1]
 
 
+def transfer(place, r, client, count):
+    """The argv of ssh or scp, what makes its input, and the copy."""
+    argv = place.ssh("-c", r["cipher"], tree=client)
+    get = r["direction"] == "get"
+    source, sink = f"head -c {count} /dev/zero", "cat > /dev/null"
+    if r["tool"] == "ssh":
+        return argv + ["root@127.0.0.1", source if get else sink], \
+            None if get else source.split()
+    paths = [f"{place.memory}/{name}" for name in ("source", "copy")]
+    with open(paths[0], "wb") as f:
+        subprocess.run(source.split(), stdout=f, check=True)
+    paths[not get] = "root@127.0.0.1:" + paths[not get]
+    return [f"{client}/scp", "-S", f"{client}/ssh"] + [
+        "-P" if word == "-p" else word for word in argv[1:]] + paths, None
+
+
 def by_ssh(place, r, trees, count):
-    """Seconds, and CPU seconds of client and server, of one connection."""
+    """Seconds, CPU seconds of client and server, and their peak memory, of
+    one connection."""
     client, server = (os.path.join(project.BUILD, trees[r[end]])
                       for end in ("client", "server"))
-    sshd = place.sshd(server)
-    source, sink = f"head -c {count} /dev/zero", "cat > /dev/null"
-    argv = place.ssh("-c", r["cipher"], "root@127.0.0.1",
-                     source if r["direction"] == "get" else sink, tree=client)
+    sshd = place.sshd(server, f"Subsystem sftp {server}/sftp-server")
+    argv, source = transfer(place, r, client, count)
     with open(place.path("errors"), "w+") as errors:
         feeder = None
-        if r["direction"] == "put":
-            feeder = subprocess.Popen(source.split(), stdout=subprocess.PIPE)
+        if source:
+            feeder = subprocess.Popen(source, stdout=subprocess.PIPE)
         start_s = time.monotonic()
         process = place.start(
             argv, stderr=errors, stdout=subprocess.DEVNULL,
             stdin=feeder.stdout if feeder else subprocess.DEVNULL)
         if feeder:
             feeder.stdout.close()
-        status, client_s = reap(process)
+        memory = Memory(process.pid, sshd.pid)
+        memory.wait(process)
         seconds = time.monotonic() - start_s
+        status, client_s = reap(process)
         if feeder:
             feeder.wait()
         errors.seek(0)
         if status != 0:
-            raise LoopError(f"ssh: exit status {status}: {errors.read()}")
-    return seconds, client_s, end_server(sshd)
+            raise LoopError(f"{r['tool']}: exit status {status}: "
+                            f"{errors.read()}")
+    return seconds, client_s, end_server(sshd), memory
 
 
 def by_tcp(place, r, count):
@@ -82,15 +133,17 @@ def by_tcp(place, r, count):
     server, client = (cpu_s for _, cpu_s in results)
     if r["direction"] == "put":
         client, server = server, client
-    return time.monotonic() - start_s, client, server
+    return time.monotonic() - start_s, client, server, None
 
 
 def measure(r, trees):
     """Figures of a run: of COUNT bytes, less what a connection costs that
     carries none. That one comes first, and warms up what there is to warm."""
-    with tempfile.TemporaryDirectory(prefix="bench.") as folder:
+    with tempfile.TemporaryDirectory(prefix="bench.") as folder, \
+            tempfile.TemporaryDirectory(prefix="bench.", dir=MEMORY) as memory:
         try:
             place = Place(folder)
+            place.memory = memory
         except pytest.skip.Exception as e:
             raise LoopError(str(e)) from None
         try:
@@ -108,4 +161,7 @@ def measure(r, trees):
             (whole[i] - none[i]) * GB / COUNT
     figures["cpu_s_per_gb"] = figures["client_cpu_s_per_gb"] + \
         figures["server_cpu_s_per_gb"]
+    if whole[3]:
+        for end in PROGRAMS:
+            figures[f"{end}_rss_bytes"] = whole[3].of(end)
     return figures, {}

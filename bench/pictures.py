@@ -87,7 +87,7 @@ def goodput(results):
         axes.plot([x / 1.17, x * 1.17], [y, y], color="black", linewidth=2.5,
                   solid_capstyle="butt", zorder=2)
         loss = f"\n{link['loss']} loss" if link.get("loss") else ""
-        axes.annotate(link_name + loss, (x, y), (0, 8), ha="center",
+        axes.annotate(link_name + loss, (x, y), (0, 10), ha="center",
                       textcoords="offset points", fontsize=9,
                       linespacing=0.95)
     lowest = top
@@ -256,7 +256,8 @@ def cpu(results):
         first = y
         for side in columns:
             client, server, both, speed = (
-                found.of_side(side, figure, cipher=cipher) for figure in
+                found.of_side(side, figure, cipher=cipher, tool="ssh")
+                for figure in
                 ("client_cpu_s_per_gb", "server_cpu_s_per_gb", "cpu_s_per_gb",
                  "mb_s"))
             if both is None:

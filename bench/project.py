@@ -19,5 +19,8 @@ def main(name, function, *args):
     """Runs a command; an error is a line, and exit status 1."""
     try:
         return function(*args)
-    except (BenchError, OSError) as e:
+    except OSError as e:
+        sys.exit(f"{name}: {e.filename}: {e.strerror}" if e.filename else
+                 f"{name}: {e}")
+    except BenchError as e:
         sys.exit(f"{name}: {e}")

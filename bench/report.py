@@ -17,7 +17,7 @@ body { font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto;
 table { border-collapse: collapse; margin: 1em 0; font-size: 15px }
 th, td { padding: 0.25em 0.7em; border-bottom: 1px solid #ddd;
   text-align: right }
-th:first-child, td:first-child { text-align: left }
+th:first-child, td:first-child { text-align: left; white-space: nowrap }
 th { border-bottom: 2px solid #888; vertical-align: bottom }
 td.ours { font-weight: bold; color: #0060a0 }
 img { max-width: 100% }
@@ -51,6 +51,9 @@ def sections(data):
         ("CPU", "cpu", tables.cpu(data),
          "Over the loopback in real time, less what a connection without data "
          "costs. The last column is of paired runs."),
+        ("Memory under load, MiB", None, tables.load_memory(data),
+         "Over the loopback in real time: the peaks of ssh and scp, of sshd "
+         "and sftp-server."),
     )
 
 

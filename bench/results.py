@@ -36,7 +36,7 @@ def check(record):
 def load(path):
     """The records of a file, in its order."""
     found = {}
-    with open(path) as f:
+    with open(path, errors="replace") as f:
         for n, line in enumerate(f, 1):
             try:
                 record = json.loads(line)

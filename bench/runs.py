@@ -66,6 +66,9 @@ def full(links, sides):
     pairs = list(itertools.product(sides, sides))
     both = ("get", "put")
     found = each("cpu", "loopback", ["ssh"], both, pairs, CIPHERS)
+    found += [r for r in each("cpu", "loopback", ["scp"], both,
+                              [(side, side) for side in sides], CIPHERS)
+              if r["tool"] != "raw"]
     for link in links:
         found += each("goodput", link, TOOLS, both, pairs)
         found += each("setup", link, ["ssh"], ["get"], pairs)
@@ -84,11 +87,12 @@ def chance(r, links, virtual):
 
 def plan(links, sides, is_quick, reps=None, only="", virtual=True):
     """All runs, a repetition of all before the next one of any; with only,
-    those with that in their id."""
+    those with its words in their id."""
     rows = (quick if is_quick else full)(links, sides)
     found = []
     for repetition in range(1, (reps or QUICK_REPS) + 1):
         found += [dict(r, repetition=repetition) for r in rows
                   if repetition == 1 or reps or not is_quick or
                   chance(r, links, virtual)]
-    return [r for r in found if only in identity(r)]
+    return [r for r in found if all(
+        word in identity(r) for word in only.split())]

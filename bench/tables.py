@@ -140,6 +140,19 @@ def other(results):
     return rows
 
 
+def loads(found):
+    """What was measured over the loopback: what it is called, and its
+    fields."""
+    there = list(dict.fromkeys((r["cipher"], r["tool"], r["direction"])
+                               for r in found.records if r["tool"] != "raw"))
+    ciphers = list(dict.fromkeys(cipher for cipher, *_ in there))
+    tools, ways = list(TOOLS), list(WAYS)
+    for cipher, tool, way in sorted(there, key=lambda job: (
+            ciphers.index(job[0]), tools.index(job[1]), ways.index(job[2]))):
+        yield [cipher.split("@")[0], f"{TOOLS[tool]}, {WAYS[way]}"], \
+            {"cipher": cipher, "tool": tool, "direction": way}
+
+
 def cpu(results):
     """CPU seconds per GB of both ends together, and MB/s, by cipher."""
     found = results.select(kind="cpu")
@@ -147,18 +160,29 @@ def cpu(results):
     rows = [["cipher", ""] + [f"{name(s)}, {unit}" for s in columns
                               for unit in ("s/GB", "MB/s")] +
             ["ours to stock, s/GB"]]
-    for cipher in dict.fromkeys(r["cipher"] for r in found.records):
-        for direction, way in WAYS.items():
-            fields = {"cipher": cipher, "direction": direction}
-            values = {s: [found.of_side(s, figure, **fields)
-                          for figure in ("cpu_s_per_gb", "mb_s")]
-                      for s in columns}
-            if not any(v[0] for v in values.values()):
-                continue
-            ours, stock = (values.get(s, [None])[0] for s in ("ours", "stock"))
-            rows.append([cipher.split("@")[0], way] +
-                        [cell(v) for s in columns for v in values[s]] +
-                        [cell(ours and stock and ours.ratio_to(stock))])
+    for said, fields in loads(found):
+        values = {s: [found.of_side(s, figure, **fields)
+                      for figure in ("cpu_s_per_gb", "mb_s")]
+                  for s in columns}
+        if not any(v[0] for s, v in values.items() if s != "raw"):
+            continue
+        ours, stock = (values.get(s, [None])[0] for s in ("ours", "stock"))
+        rows.append(said + [cell(v) for s in columns for v in values[s]] +
+                    [cell(ours and stock and ours.ratio_to(stock))])
+    return rows
+
+
+def load_memory(results):
+    """Peak memory of each end, MiB, over the loopback."""
+    found = results.select(kind="cpu")
+    columns = [s for s in sides(found) if s != "raw"]
+    rows = [["cipher", ""] + [f"{name(s)}, {end}" for s in columns
+                              for end in ("client", "server")]]
+    for said, fields in loads(found):
+        values = [found.of_side(s, f"{end}_rss_bytes", **fields)
+                  for s in columns for end in ("client", "server")]
+        if any(values):
+            rows.append(said + [cell(v, 2**-20) for v in values])
     return rows
 
 

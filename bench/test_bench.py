@@ -306,7 +306,15 @@ def test_compare_files(tmp_path):
     assert status == 0 and "\n1 of 1 figures changed beyond their" in out
     other = write(tmp_path / "other.jsonl", goodputs(
         50.0, link=dict(SHORT, rtt_us=2000)))
+    later, binary = tmp_path / "later.jsonl", tmp_path / "binary.jsonl"
+    later.write_text(open(old).read().replace('"schema":1', '"schema":2'))
+    binary.write_bytes(bytes(range(256)))
     for arguments, error in ((("",), "OLD=file is missing"),
+                             (("/no/such",), "/no/such: No such file"),
+                             ((old, "/no/such"), "/no/such: No such file"),
+                             ((later, new), f"{later}:1: no record of the "
+                              "bench: schema 2, not 1"),
+                             ((old, binary), f"{binary}:1: no record"),
                              ((old, other), "short is another link"),
                              ((old, old), "both OLD and NEW")):
         status, _, err = tell("compare.py", *arguments)
@@ -486,15 +494,18 @@ def test_interrupted(tmp_path):
 
 
 def test_loopback(monkeypatch):
-    """Each end's CPU time is counted, and a failure is one."""
+    """Each end's CPU time is counted, and its memory; a failure is one."""
     needs_root()
     monkeypatch.setattr(loop, "COUNT", 10**8)
     for direction in ("get", "put"):
         for r in (runs.run("cpu", "loopback", "raw", direction),
                   runs.run("cpu", "loopback", "ssh", direction,
-                           ("ours", "stock"), "aes128-ctr")):
+                           ("ours", "stock"), "aes128-ctr"),
+                  runs.run("cpu", "loopback", "scp", direction,
+                           ("stock", "ours"), "aes128-ctr")):
             figures, _ = loop.measure(r, sides.OWN)
             assert min(figures.values()) > 0, figures
+            assert (r["tool"] == "raw") != ("server_rss_bytes" in figures)
     r = runs.run("cpu", "loopback", "ssh", "get", ("ours", "stock"), "none")
     with pytest.raises(loop.LoopError, match="ssh: exit status 255"):
         loop.measure(r, sides.OWN)
