@@ -247,14 +247,35 @@ def test_slow_application(place, limit, source, sink, options):
 
 
 LONG = "2001:db8:1111:2222:3333:4444:5555:6666"
-
-
-@pytest.mark.parametrize("columns, lines, there, gone", [
+TERMINALS = (       # columns and lines; what there is room for, and not
     (80, 24, ["CHAN", "2001:db8:1", "recv"], ["RETR", "PID", "6666]"]),
     (132, 24, ["CPU%", "RETR", "PID", f"[{LONG}]:{PORT}"], []),
     (40, 24, ["PEER", "LIMITED"], ["RTTms"]),
-    (80, 4, ["3 more"], ["2001:db8:1"])])
-def test_live_table(place, columns, lines, there, gone):
+    (80, 4, ["3 more"], ["2001:db8:1"]))
+
+
+class Terminal:
+    """One that has sshtrace's live table."""
+
+    def __init__(self, place, columns, lines):
+        self.fd, other = os.openpty()
+        termios.tcsetwinsize(other, (lines, columns))
+        self.process = place.start([SSHTRACE, "--ss", "--port", str(PORT)],
+                                   stdout=other, stderr=other)
+        os.close(other)
+
+    def table(self):
+        """The second one, and ends it."""
+        said = ""
+        while said.count("PEER") < 3 and self.process.poll() is None:
+            said += os.read(self.fd, 65536).decode()
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.wait(timeout=60) == 0, said
+        os.close(self.fd)
+        return said.split("\x1b[H\x1b[J")[2].splitlines()
+
+
+def test_live_table(place):
     """It keeps to the terminal."""
     place.run(["ip", "addr", "add", f"{LONG}/128", "dev", "lo"])
     place.sshd(OURS, "ListenAddress 127.0.0.1", f"ListenAddress {LONG}")
@@ -263,21 +284,29 @@ def test_live_table(place, columns, lines, there, gone):
                                 "sleep 0.1; done")):
         fetch(place, source, host=host)
         os.unlink(place.path("logged-in"))
-    ours, terminal = os.openpty()
-    termios.tcsetwinsize(terminal, (lines, columns))
-    process = place.start([SSHTRACE, "--ss", "--port", str(PORT)],
-                          stdout=terminal, stderr=terminal)
-    os.close(terminal)
-    said = ""
-    while said.count("PEER") < 3 and process.poll() is None:
-        said += os.read(ours, 65536).decode()
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 0, said
-    os.close(ours)
-    table = said.split("\x1b[H\x1b[J")[2].splitlines()
-    assert max(map(len, table)) <= columns and len(table) < lines, table
-    assert [w for w in there if w not in "\n".join(table)] == [], table
-    assert [w for w in gone if w in "\n".join(table)] == [], table
+    shown = [Terminal(place, columns, lines)
+             for columns, lines, *_ in TERMINALS]
+    for terminal, (columns, lines, there, gone) in zip(shown, TERMINALS):
+        table = terminal.table()
+        assert max(map(len, table)) <= columns and len(table) < lines, table
+        assert [w for w in there if w not in "\n".join(table)] == [], table
+        assert [w for w in gone if w in "\n".join(table)] == [], table
+
+
+def test_path(place):
+    """BPF, where the path carries less than the ends could."""
+    done = place.run(["tc", "qdisc", "add", "dev", "lo", "root", "tbf",
+                      "rate", "80mbit", "burst", "128kb", "latency", "50ms"])
+    if done.returncode != 0:
+        pytest.skip(f"no tbf: {done.stderr.strip()}")
+    place.sshd()
+    fetch(place, "cat /dev/zero")
+    trace = Trace(place, "rows", "--port", str(PORT))
+    rows = trace.rows(six_seconds)
+    if "no BPF" in read(trace.err):
+        pytest.skip(read(trace.err).strip())
+    seen = shares(whole_seconds(rows, "send")[1:])
+    assert seen.get("congestion", 0) >= 75, seen
 
 
 def test_ss_and_pid(place):
