@@ -86,7 +86,11 @@ def start_server(spec, tree, words):
     with open(tools.out("server.log"), "a") as log:
         server = tools.on("server", peers.command(peer.serves, **words),
                           stdout=log, stderr=log)
-    tools.wait_until("the server", lambda: tools.listens("server", PORT))
+    tools.wait_until("the server", lambda: server.poll() is not None or
+                     tools.listens("server", PORT))
+    if server.poll() is not None:
+        said = tools.read(tools.out("server.log")).decode()
+        raise SystemExit(f"the server did not start: {said[-500:]}")
     return server
 
 

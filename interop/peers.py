@@ -100,6 +100,10 @@ def openssh(tree):
 
 GO_MODES = ("readfrom", "at", "many", "one", "exec")
 PYTHON_MODES = ("sftp", "exec")
+# A thread that another wakes has to let that finish: node waits for it with
+# sched_yield(2), for ever on the lab's one CPU
+NODE = ["chrt", "--batch", "0", "node", "--single-threaded"]
+JAVA = ["java", "-cp", "{cache}/mina:{cache}/mina/jars/*", "Peer"]
 
 CLIENTS = {
     "Go": Peer(
@@ -134,10 +138,17 @@ CLIENTS = {
     "OpenSSH of Debian 12": Peer(
         openssh("{build}/debian12"), version=lambda: "9.2p1"),
     "ssh2": Peer(
-        driver("node", "--single-threaded", "{cache}/ssh2/peer.js",
-               modes=PYTHON_MODES),
+        driver(*NODE, "{cache}/ssh2/peer.js", modes=PYTHON_MODES),
         made="ssh2",
         version=lambda: in_file("ssh2/package.json", r'"(ssh2)": "(.*)"')),
+    "Apache MINA": Peer(
+        driver(*JAVA, modes=PYTHON_MODES), made="mina",
+        version=lambda: in_file("mina/sums", r"(sshd-sftp)-(.*)\.jar")),
+    "russh": Peer(
+        driver("{cache}/russh/peer", modes=("sftp", "many", "exec")),
+        made="russh",
+        version=lambda: in_file(
+            "russh/Cargo.toml", r'^(russh|russh-sftp) = .*"=([0-9.]+)"')),
 }
 
 SERVERS = {
@@ -154,6 +165,10 @@ SERVERS = {
         openssh("{tree}"), debian=("python3-asyncssh",),
         serves=["{python}", "{here}/asyncssh_peer.py", "serve", "{port}",
                 "{home}/host", "{home}/user.pub"]),
+    "Apache MINA": Peer(
+        openssh("{tree}"), made="mina",
+        version=CLIENTS["Apache MINA"].version,
+        serves=JAVA + ["serve", "{port}", "{home}/host", "{home}/user.pub"]),
     "Dropbear": Peer(
         {"exec": openssh("{tree}")["exec"]}, debian=("dropbear-bin",),
         serves=["dropbear", *DROPBEAR.split(), "-F", "-E", "-p", "{port}", "-r",
