@@ -493,18 +493,19 @@ send_some(struct ssh *ssh, const Channel *c, struct channel_windows *ws,
     size_t len)
 {
 	struct channel_window *w = c->window;
-	size_t some;
+	size_t some = MINIMUM(len, chansend_rest(&w->send,
+	    c->remote_maxpacket));
 
 	if (!is_bounded(ws))
-		return len;
+		return some;
 	/* Each channel has its packet before any has a second one. */
 	if (!ssh_packet_have_data_to_write(ssh))
 		ws->turn++;
 	if (w->turn == ws->turn)
 		return 0;
 	w->turn = ws->turn;
-	some = MINIMUM(len, ws->unsent);
-	if (ws->full && len > MINIMUM(some, c->remote_maxpacket))
+	some = MINIMUM(some, ws->unsent);
+	if (ws->full && len > some)
 		fill_segments(ssh, ws, w);
 	else if (ws->filler == w)	/* nothing follows that would fill */
 		fill_segments(ssh, ws, NULL);
@@ -516,14 +517,14 @@ channel_window_send(struct ssh *ssh, Channel *c, struct channel_windows *ws,
     size_t len)
 {
 	struct channel_window *w = c->window;
+	size_t some;
 
 	if (w == NULL || !w->bulk)
 		return len;
-	len = send_some(ssh, c, ws, len);
-	/* The caller sends no more than these allow. */
-	chansend_sent(&w->send, MINIMUM(len, MINIMUM(c->remote_window,
-	    c->remote_maxpacket)));
-	return len;
+	some = send_some(ssh, c, ws, len);
+	chansend_sent(&w->send, MINIMUM(some, c->remote_window),
+	    MINIMUM(len, c->remote_window), c->remote_maxpacket);
+	return some;
 }
 
 size_t

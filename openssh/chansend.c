@@ -50,11 +50,20 @@ chansend_look(struct chansend *cs, enum chansend_why why, uint64_t now,
 	cs->at_us = now;
 }
 
+size_t
+chansend_rest(const struct chansend *cs, size_t whole)
+{
+	return whole - MINIMUM(cs->piece, whole);
+}
+
 void
-chansend_sent(struct chansend *cs, size_t len)
+chansend_sent(struct chansend *cs, size_t len, size_t all, size_t whole)
 {
 	if (len == 0)
 		return;
+	/* A packet that is smaller as there is no more begins none. */
+	if (cs->piece != 0 || len < MINIMUM(all, whole))
+		cs->piece = (cs->piece + len) % whole;
 	cs->bytes += len;
 	cs->spent_us[CHANSEND_NO_DATA] += cs->idle_us;
 	cs->idle_us = 0;

@@ -20,7 +20,7 @@
 /*
  * What held a channel's sender up. Pure: whoever looks at the channel, once a
  * turn of the main loop, says what it waits for until the next look. Times are
- * us, of a clock that doesn't step back.
+ * us, of a clock that doesn't step back. And what its packets add up to.
  */
 
 enum chansend_why {
@@ -32,6 +32,7 @@ enum chansend_why {
 
 struct chansend {
 	uint64_t bytes;			/* sent */
+	size_t piece;			/* bytes of a packet that has begun */
 	enum chansend_why why;		/* since the last look, */
 	uint64_t at_us;			/* at this time */
 	uint64_t drain_us;		/* and for so long it is the path */
@@ -47,8 +48,15 @@ struct chansend {
 void	 chansend_look(struct chansend *, enum chansend_why, uint64_t,
 	    uint64_t);
 
-/* So many bytes have been sent. */
-void	 chansend_sent(struct chansend *, size_t);
+/*
+ * Bytes to the end of a packet of the peer's largest size. Smaller ones, which
+ * are pieces of it, end where it would: peers count their windows in whole ones,
+ * and some do badly if their credit doesn't end with a packet.
+ */
+size_t	 chansend_rest(const struct chansend *, size_t);
+
+/* So many bytes have been sent, of so many, in packets of that size. */
+void	 chansend_sent(struct chansend *, size_t, size_t, size_t);
 
 /*
  * Percent of the time from the first byte to the last in which it was this.

@@ -24,6 +24,7 @@
 
 #include "../test_helper/test_helper.h"
 
+#include "misc.h"
 #include "chansend.h"
 
 #define S	1000000ULL
@@ -51,16 +52,16 @@ looks(void)
 	chansend_look(&cs, CHANSEND_NO_DATA, now, 0);
 	now += 100 * S;				/* before: no transfer */
 	chansend_look(&cs, CHANSEND_NO_DATA, now, 0);
-	chansend_sent(&cs, 5);
+	chansend_sent(&cs, 5, 5, 32);
 	for (i = 0; i < 20; i++) {
 		chansend_look(&cs, i < 12 ? CHANSEND_WINDOW :
 		    i < 15 ? CHANSEND_PATH : CHANSEND_NO_DATA, now, 0);
 		now += S;
 	}
 	chansend_look(&cs, CHANSEND_NO_DATA, now, 0);
-	chansend_sent(&cs, 0);
+	chansend_sent(&cs, 0, 5, 32);
 	percents(&cs, 80, 20, 0);		/* after: neither */
-	chansend_sent(&cs, 7);
+	chansend_sent(&cs, 7, 7, 32);
 	percents(&cs, 60, 15, 25);
 	ASSERT_U64_EQ(cs.bytes, 12);
 }
@@ -94,6 +95,39 @@ odd(void)
 	percents(&cs, 0, 100, 0);
 }
 
+/* What is cut off a packet, and its rest, end where it would have. */
+static void
+pieces(void)
+{
+	static const size_t some[] = { 16, 24, 8, 0, 24, 32, 1, 32 };
+	struct chansend cs;
+	size_t i, len, whole = 32, sent = 0;
+
+	memset(&cs, 0, sizeof(cs));
+	ASSERT_SIZE_T_EQ(chansend_rest(&cs, whole), whole);
+	for (i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		len = MINIMUM(some[i], chansend_rest(&cs, whole));
+		/* It has to end somewhere, and ends a packet if it can. */
+		ASSERT_SIZE_T_LE(sent % whole + len, whole);
+		chansend_sent(&cs, len, 1000, whole);
+		sent += len;
+		ASSERT_SIZE_T_EQ(chansend_rest(&cs, whole),
+		    whole - sent % whole);
+	}
+	ASSERT_SIZE_T_EQ(sent, 4 * whole);
+
+	/* All that there is: no piece, and the rest of one if it is less */
+	chansend_sent(&cs, 5, 5, whole);
+	ASSERT_SIZE_T_EQ(chansend_rest(&cs, whole), whole);
+	chansend_sent(&cs, 8, 9, whole);
+	chansend_sent(&cs, 1, 1, whole);
+	ASSERT_SIZE_T_EQ(chansend_rest(&cs, whole), whole - 9);
+
+	/* A peer that takes no byte */
+	ASSERT_SIZE_T_EQ(chansend_rest(&cs, 0), 0);
+	chansend_sent(&cs, 0, 1, 0);
+}
+
 void
 test_chansend(void)
 {
@@ -105,5 +139,8 @@ test_chansend(void)
 	TEST_DONE();
 	TEST_START("a sender's odd clocks");
 	odd();
+	TEST_DONE();
+	TEST_START("pieces of a packet");
+	pieces();
 	TEST_DONE();
 }
