@@ -50,8 +50,8 @@ void	 chansend_look(struct chansend *, enum chansend_why, uint64_t,
 
 /*
  * Bytes to the end of a packet of the peer's largest size. Smaller ones, which
- * are pieces of it, end where it would: peers count their windows in whole ones,
- * and some do badly if their credit doesn't end with a packet.
+ * are pieces of it, end where it would: windows are whole ones as a rule, and
+ * some peers do badly if their credit doesn't end with a packet.
  */
 size_t	 chansend_rest(const struct chansend *, size_t);
 
