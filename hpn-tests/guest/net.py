@@ -12,7 +12,9 @@ Delay, rate and loss sit on a router's two egresses, never on a host's own:
 there they would reach into TCP's small-queue accounting.
 """
 
+import os
 import subprocess
+import time
 
 TCP_BUFFER_MAX = 512 << 20          # bytes, what "raised" buffers may grow to
 PACKET = 1514                       # bytes, as netem counts them
@@ -137,7 +139,13 @@ class Path:
             tc(lines, router)
 
     def change(self, fields):
-        """The path has these fields from now on; "down": 1 cuts it."""
+        """The path has these fields from now on; "down": 1 cuts it;
+        "clock_s" steps the clock by so much, which is the lab's own."""
+        if "clock_s" in fields:
+            assert os.environ["LAB_BACKEND"] == "uml"
+            time.clock_settime(time.CLOCK_REALTIME,
+                               time.time() + fields["clock_s"])
+            return
         self.spec.update(fields)
         if "down" not in fields:
             self.qdiscs("change")

@@ -1,0 +1,183 @@
+"""What the tests of faults share: a file moved by ssh, scp or sftp through the
+relay, how that came out, and where the outcome is written down."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(HERE)
+sys.path.insert(0, os.path.join(TOP, "openssh"))
+from loopback import (OURS, PORT, PRISTINE, place,      # noqa: E402,F401
+                      read, wait_until)
+
+RESULTS = os.path.join(TOP, "build", "faults")
+FRONT = 2300                            # the relay's port
+SIZE = 8 << 20                          # bytes
+TREES = {"ours": OURS, "stock": PRISTINE}
+DIRECTIONS = ("get", "put")
+COPIES = [(tool, direction) for tool in ("ssh", "scp", "sftp")
+          for direction in DIRECTIONS]
+slow = pytest.mark.level("netem")       # not in "make check"
+
+# What a user may be told; one of these, and not a page of it
+LOST = ("Connection (to .* )?(reset|closed)|Broken pipe|closed by remote host|"
+        "Connection lost")
+CORRUPT = ("Corrupted MAC|message authentication code incorrect|"
+           "Packet corrupt|[Bb]ad packet length|padding error")
+TIMEOUT = "Timeout, server .* not responding"
+LINES = 8
+WRONG = "wrong data, exit 0"
+
+
+def sha256(path):
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
+def record(fault, who, outcome, count=1):
+    """A line for docs/compatibility.md: who is ours or stock, outcome "goes
+    on" or "error"."""
+    os.makedirs(RESULTS, exist_ok=True)
+    with open(os.path.join(RESULTS, "faults.jsonl"), "a") as f:
+        json.dump({"fault": fault, "who": who, "outcome": outcome,
+                   "runs": count}, f)
+        f.write("\n")
+
+
+class Relay:
+    def __init__(self, place, script, *more):   # noqa: F811
+        self.process = place.start(
+            [sys.executable, "-B", os.path.join(HERE, "relay.py"),
+             str(FRONT), str(PORT), json.dumps(script), *more],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.next() == {"listening": FRONT}
+
+    def next(self):
+        """What it says next; None: nothing, it has ended."""
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else None
+
+    def go_on(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def said(self):
+        """Ends it. All that it has said until then."""
+        self.process.terminate()
+        return [json.loads(line) for line in self.process.communicate()[0]
+                .splitlines()]
+
+
+class Ends:
+    """A server, a file to move, and where it goes to."""
+
+    def __init__(self, place, who="ours", *options, size=SIZE):  # noqa: F811
+        self.place, self.who, self.tree = place, who, TREES[who]
+        if not os.path.exists(f"{self.tree}/sshd"):
+            pytest.skip(f"no {os.path.relpath(self.tree, TOP)}")
+        self.source, self.dest = place.path("source"), place.path("dest")
+        if not os.path.exists(self.source):
+            with open(self.source, "wb") as f:
+                f.write(os.urandom(size))
+        self.wanted = sha256(self.source)
+        self.sshd = place.sshd(
+            self.tree, f"Subsystem sftp {self.tree}/sftp-server", *options)
+        self.before = set(place.processes())
+
+    def argv(self, tool, direction, *options, port=FRONT):
+        """(Keepalives: where a length was changed, the receiver waits for
+        what nobody sends.)"""
+        ssh = self.place.ssh(           # the first of an option counts
+            *options, "-o", "ServerAliveInterval=5", "-o",
+            "ConnectTimeout=10", tree=self.tree, port=port, level="INFO")
+        if tool == "ssh":
+            return ssh + ["root@127.0.0.1", f"cat {self.source}" if direction
+                          == "get" else f"cat > {self.dest}"]
+        common = [f"{self.tree}/{tool}", "-S", ssh[0], "-o", f"Port={port}",
+                  *ssh[1:ssh.index("-p")], *ssh[ssh.index("-p") + 2:]]
+        if tool == "sftp":
+            batch = self.place.path("batch")
+            with open(batch, "w") as f:
+                f.write(f"{direction} {self.source} {self.dest}\n")
+            return common[:1] + ["-b", batch] + common[1:] + \
+                ["root@127.0.0.1"]
+        remote = "root@127.0.0.1:"
+        return common + ([remote + self.source, self.dest] if direction ==
+                         "get" else [self.source, remote + self.dest])
+
+    def start(self, tool, direction, *options, port=FRONT):
+        if os.path.exists(self.dest):
+            os.unlink(self.dest)
+        ends = {}
+        if tool == "ssh":
+            name = "stdout" if direction == "get" else "stdin"
+            ends[name] = open(self.dest, "wb") if direction == "get" else \
+                open(self.source, "rb")
+        process = self.popen(
+            self.argv(tool, direction, *options, port=port), **ends)
+        for f in ends.values():
+            f.close()
+        return process
+
+    def popen(self, argv, **ends):
+        return self.place.start(argv, text=True, **{
+            "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.PIPE, **ends})
+
+    def outcome(self, process, timeout_s=120, then=None, most=LINES):
+        """How a copy came out: "goes on" if it says that all is well, and it
+        is; "error" if it says what was wrong. Nothing else will do. (then is
+        called before what is left is looked for.)"""
+        try:
+            said = process.communicate(timeout=timeout_s)[1]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            pytest.fail(f"not done after {timeout_s} s: {process.args}")
+        lines = [line for line in said.splitlines()
+                 if "Permanently added" not in line]
+        if then:
+            then()
+        self.none_left()
+        if process.returncode == 0:
+            if sha256(self.dest) == self.wanted:
+                return "goes on", lines
+            # Stock OpenSSH's ssh is known to: see patches/write-error.patch
+            assert self.who == "stock", f"wrong data, and no error: {lines}"
+            return WRONG, lines
+        # As upstream's: ended by the signal while it writes to an ssh that
+        # has gone, sftp can't say anything
+        assert lines or process.returncode == -signal.SIGPIPE and \
+            "sftp" in process.args[5], f"exit {process.returncode}: {said}"
+        assert len(lines) <= most, \
+            f"exit {process.returncode}, {len(lines)} lines: {said}"
+        return "error", lines
+
+    def log(self):
+        return read(self.sshd.log)
+
+    def none_left(self, timeout_s=30):
+        wait_until("all processes of the connection to be gone",
+                   lambda: set(self.place.processes()) <= self.before,
+                   timeout_s)
+
+    def through(self, script, tool, direction, *options):
+        """A copy through the relay: its outcome, what was said to the user,
+        what the relay has done."""
+        relay = Relay(self.place, script)
+        self.before.add(relay.process.pid)
+        outcome, lines = self.outcome(self.start(tool, direction, *options))
+        said = relay.said()
+        return outcome, lines, [e for e in said if "do" in e], \
+            next((e for e in said if "client" in e), None)
+
+
+def some_line(lines, words):
+    return any(re.search(words, line) for line in lines)

@@ -1,0 +1,126 @@
+"""A disk that is full at the end that receives: an error that says so, and
+what isn't named in it is there and whole."""
+
+import os
+
+import pytest
+
+from chaos import (COPIES, DIRECTIONS, PORT, TREES, Ends,       # noqa: F401
+                   WRONG, place, record, sha256, slow, some_line)
+
+MIB = 1 << 20
+ROOM = 4                                # MiB
+FILES, EACH = 20, 512 << 10             # of a tree: 10 MiB
+# What a server may say in version 3 of the protocol is "Failure"
+FULL = "No space left on device|: Failure|write .*failed"
+
+
+@pytest.fixture
+def small(place):
+    """A file system of its own, as the place sees it; and as we do."""
+    inside = place.path("small")
+    os.mkdir(inside)
+    done = place.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM}m", "small",
+                      inside])
+    assert done.returncode == 0, done.stderr
+    return inside, f"/proc/{place.holder.pid}/root{inside}"
+
+
+@pytest.mark.parametrize("who, tool, direction", [
+    pytest.param(who, *copy, marks=() if who == "ours" and copy[0] == "scp"
+                 else slow) for who in TREES for copy in COPIES
+    if copy != ("ssh", "get")])
+def test_full(place, small, who, tool, direction):
+    ends = Ends(place, who)
+    ends.dest = f"{small[0]}/dest"
+    process = ends.start(tool, direction, port=PORT)
+    ends.dest = f"{small[1]}/dest"
+    outcome, lines = ends.outcome(process)
+    print(lines)
+    assert outcome == "error" and some_line(lines, FULL), lines
+    record("disk full", who, outcome)
+
+
+def shell(ends, line):
+    """A line of shell, with ssh as "$@"; status and what was said."""
+    done = ends.place.run(["sh", "-c", line, "sh", *ends.place.ssh(
+        "root@127.0.0.1", tree=ends.tree)])
+    ends.none_left()
+    return done.returncode, done.stderr.splitlines()
+
+
+OVER = (1, 100000, MIB, 64 * MIB)       # bytes that there is no room for
+
+
+@pytest.mark.parametrize("who, over", [("ours", n) for n in OVER] + [
+    pytest.param("stock", n, marks=slow) for n in OVER])
+def test_output_full(place, small, who, over):
+    """ssh's standard output. A command that has written all before anything
+    could be wrong has ended well: the error is that of ssh. Stock OpenSSH
+    says nothing, and its status is that of the command; it is no more than
+    written down here."""
+    ends = Ends(place, who, size=ROOM * MIB + over)
+    status, lines = shell(ends,
+                          f'"$@" cat {ends.source} > {small[0]}/dest')
+    outcome = "error" if lines else WRONG if status == 0 else \
+        "cut short, said nothing"
+    record("disk full under ssh's output", who, outcome)
+    if who == "ours":
+        assert status == 255 and len(lines) == 1, (status, lines)
+        assert some_line(lines, "write to standard output: No space left")
+
+
+@pytest.mark.parametrize("unreadable", ["/proc/self/mem", "/"])
+def test_input_fails(place, unreadable):
+    """A standard input that can't be read hasn't ended: in the middle of a
+    file it is a bad disk."""
+    ends = Ends(place)
+    status, lines = shell(ends, f'"$@" cat < {unreadable}')
+    assert status == 255 and len(lines) == 1, (status, lines)
+    assert some_line(lines, "read from standard input: ")
+    record("standard input can't be read", "ours", "error")
+
+
+@pytest.mark.parametrize("line", ['"$@" cat {} | head -c 1 > /dev/null',
+                                  '"$@" true < {}', '"$@" cat < /dev/null'])
+def test_no_error(place, line):
+    """A reader that has what it wants; a command that wants no input."""
+    assert shell(Ends(place), line.format(f"{place.path('source')}")) == \
+        (0, [])
+
+
+@pytest.mark.parametrize("tool", [
+    "scp", pytest.param("scp-O", marks=slow),
+    pytest.param("sftp", marks=slow)])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("who", [
+    "ours", pytest.param("stock", marks=slow)])
+def test_tree(place, small, who, tool, direction):
+    """Of a tree each file that has no error of its own is whole."""
+    ends = Ends(place, who)
+    tree = place.path("tree")
+    os.mkdir(tree)
+    for i in range(FILES):
+        with open(f"{tree}/file-{i}-", "wb") as f:
+            f.write(os.urandom(EACH))
+    ends.source, ends.dest = tree, f"{small[0]}/tree"
+    # If all said that it is well, all would be there: the last one, too
+    last = f"file-{FILES - 1}-"
+    ends.wanted = sha256(f"{tree}/{last}")
+    argv = ends.argv(tool.split("-")[0], direction, port=PORT)
+    if tool == "sftp":
+        with open(place.path("batch"), "w") as f:
+            f.write(f"{direction} -r {tree} {small[0]}/tree\n")
+    else:
+        argv[1:1] = ["-rO" if tool == "scp-O" else "-r"]
+    ends.dest = f"{small[1]}/tree/{last}"
+    outcome, lines = ends.outcome(ends.popen(argv), most=4 * FILES)
+    assert outcome == "error" and some_line(lines, FULL), lines
+    whole = [i for i in range(FILES) if not some_line(lines, f"file-{i}-")]
+    for i in whole:
+        copy = f"{small[1]}/tree/file-{i}-"
+        # sftp and scp -O end with the first error
+        assert not os.path.exists(copy) and len(whole) > FILES // 2 or \
+            sha256(copy) == sha256(f"{tree}/file-{i}-"), lines
+    assert len(whole) < FILES
+    record("disk full, of a tree", who, outcome)

@@ -1,0 +1,164 @@
+"""What a network may do to a connection: it stalls, it is cut, it changes or
+repeats bytes. The copy goes on, or ends with an error that says so; never are
+wrong bytes called good, and never is a process left."""
+
+import random
+
+import pytest
+
+from chaos import (COPIES, CORRUPT, LOST, SIZE, TIMEOUT, TREES,       # noqa: F401
+                   WRONG, Ends, place, record, slow, some_line)
+
+SEGMENT = 1448                          # bytes
+LOGIN = 8000                # bytes of a direction, of which logging in is less
+DATA = [LOGIN + 13, SIZE // 4 + 1, SIZE // 2, SIZE - 9999]
+SEED = 9
+
+both = pytest.mark.parametrize("who", TREES)
+
+
+def receives(direction):
+    """Who sends the data, and who sends what goes the other way."""
+    return ("server", "client") if direction == "get" else \
+        ("client", "server")
+
+
+def runs(*quick, of=COPIES):
+    """The copies, and which of them are quick, with our own programs."""
+    return pytest.mark.parametrize("who, tool, direction", [
+        pytest.param(who, *copy, marks=() if (who, copy) in
+                     [("ours", q) for q in quick] else slow)
+        for who in TREES for copy in of])
+
+
+@runs(("scp", "get"))
+def test_stall(place, who, tool, direction):
+    """Twice, once in each direction: it goes on."""
+    ends = Ends(place, who)
+    data, back = receives(direction)
+    outcome, lines, done, _ = ends.through(
+        [{"from": data, "at": DATA[1], "do": "stall", "seconds": 3},
+         {"from": back, "at": LOGIN // 2, "do": "stall", "seconds": 2}],
+        tool, direction)
+    assert done and outcome == "goes on", lines
+    record("stalled for 2 and 3 s", who, outcome)
+
+
+@runs(("sftp", "put"))
+def test_pieces(place, who, tool, direction):
+    """All of the login and some data byte by byte, more in odd pieces."""
+    ends = Ends(place, who)
+    script = [{"from": end, "at": at, "do": "fragment", "bytes": count,
+               "size": size} for end in ("client", "server")
+              for at, count, size in ((0, LOGIN, 1), (LOGIN, SIZE // 4, 997))]
+    outcome, lines, done, _ = ends.through(script, tool, direction)
+    assert len(done) >= 3 and outcome == "goes on", lines
+    record("delivered byte by byte", who, outcome)
+
+
+def copies(ends, tool, direction, faults, fault, words, *options):
+    """One copy for each of the faults, all to end with an error. What the
+    server has noticed its log says, and the user that the server has gone."""
+    for action in faults:
+        at_server, before = action["from"] == "client", len(ends.log())
+        outcome, lines, done, _ = ends.through([action], tool, direction,
+                                               *options)
+        assert len(done) == 1, f"never came to {action}"
+        if outcome == WRONG and ends.who == "stock":
+            record(fault, ends.who, outcome)
+            continue
+        assert outcome == "error", f"{action}: no error"
+        log = ends.log()[before:].splitlines() if at_server else []
+        assert some_line(lines + log, words), f"{action}: {lines} {log}"
+        assert some_line(lines, f"{words}|{LOST}"), f"{action}: {lines}"
+        record(fault, ends.who, outcome)
+
+
+# Bytes of the other direction: once it has logged in, a client that gets a
+# file says little but adjusts of windows
+def some(direction, what):
+    data, back = receives(direction)
+    small = {"bytes": 20} if "bytes" in what else {}    # less than a packet
+    return [{"from": data, "at": at, **what} for at in DATA] + \
+        [{"from": back, "at": LOGIN // 2 + at, **what, **small}
+         for at in (1, 333)]
+
+
+@runs(("ssh", "get"), ("scp", "put"))
+def test_reset(place, who, tool, direction):
+    """In mid-packet: packets end at an odd place once in 30,000 bytes."""
+    copies(Ends(place, who), tool, direction,
+           some(direction, {"do": "reset"}), "reset in mid-packet", LOST)
+
+
+@runs(("ssh", "get"))
+def test_truncated(place, who, tool, direction):
+    """The connection ends in mid-packet as if it was meant to; and near the
+    end, where a command's exit status is ahead of what it wrote last."""
+    copies(Ends(place, who), tool, direction,
+           some(direction, {"do": "truncate"}), "ended in mid-packet", LOST)
+
+
+# Behind bytes too few or too many others are taken for a length, and where
+# little comes the receiver waits for that much: keepalives tell
+DAMAGE = {
+    "flip": ({"do": "flip", "mask": 0x10}, "a bit changed", CORRUPT),
+    "duplicate": ({"do": "duplicate", "bytes": SEGMENT},
+                  "a segment's bytes repeated", f"{CORRUPT}|{TIMEOUT}"),
+    "lose": ({"do": "lose", "bytes": SEGMENT}, "a segment's bytes missing",
+             f"{CORRUPT}|{TIMEOUT}"),
+}
+
+
+@pytest.mark.parametrize("damage", [
+    "flip", "duplicate", pytest.param("lose", marks=slow)])
+@runs(("ssh", "put"))
+def test_damage(place, damage, who, tool, direction):
+    """The MAC tells, and so does the error."""
+    what, fault, words = DAMAGE[damage]
+    copies(Ends(place, who), tool, direction, some(direction, what), fault,
+           words, "-o", "ServerAliveInterval=2")
+
+
+CIPHERS = {
+    "aes128-gcm@openssh.com": "none",
+    "chacha20-poly1305@openssh.com": "none",
+    "aes128-ctr": "hmac-sha2-256-etm@openssh.com",
+    "aes256-ctr": "hmac-sha2-256",
+    "aes128-cbc": "hmac-sha2-512",
+}
+
+
+@slow
+@pytest.mark.parametrize("cipher", CIPHERS)
+@both
+def test_every_kind_of_mac(place, who, cipher):
+    """Each bit of one byte, wherever in a packet it is."""
+    mac = "" if CIPHERS[cipher] == "none" else CIPHERS[cipher]
+    ends = Ends(place, who, f"Ciphers {cipher}",
+                *([f"MACs {mac}"] if mac else []))
+    at = random.Random(SEED)
+    faults = [{"from": "server", "at": at.randrange(LOGIN, SIZE),
+               "do": "flip", "mask": 1 << bit} for bit in range(8)]
+    copies(ends, "ssh", "get", faults, "a bit changed", CORRUPT,
+           "-o", f"Ciphers={cipher}", *(["-o", f"MACs={mac}"] if mac else []))
+
+
+@slow
+@both
+def test_a_bit_of_the_login(place, who):
+    """Of what comes before there are keys, all but the padding goes into the
+    host's signature: an error, or it didn't matter."""
+    ends = Ends(place, who, "LoginGraceTime 10")
+    at = random.Random(SEED)
+    errors = 0
+    for i in range(24):
+        action = {"from": ("client", "server")[i % 2],
+                  "at": at.randrange(10, LOGIN // 2 - 1000), "do": "flip",
+                  "mask": 1 << at.randrange(8)}
+        outcome, _, done, _ = ends.through([action], "ssh", "get")
+        assert done, action
+        errors += outcome == "error"
+        record("a bit of the login changed", who, outcome)
+    print(f"{errors} of 24 noticed")
+    assert errors > 12
