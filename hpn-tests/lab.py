@@ -11,6 +11,8 @@ A transfer is a dict. What moves:
     via         jump (a third host), proxycommand, L, R, D or streamlocal
     cipher, ssh_options, sshd_options
     pause       [bytes, seconds]: the source has nothing for so long then
+    prelude     [times, bytes, seconds]: it has so many so often, each followed
+                by a wait, and then the rest
     pace        [bytes, seconds]: it has so many, then nothing for so long,
                 again and again
 The path (guest/net.py has the details):

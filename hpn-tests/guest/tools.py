@@ -131,6 +131,11 @@ def source_command(spec):
         at, pause_s = spec["pause"]
         return shlex.join(["sh", "-c", f"head -c {at} {SOURCE}; sleep "
                            f"{pause_s}; tail -c +{at + 1} {SOURCE}"])
+    if "prelude" in spec:
+        times, size, wait_s = spec["prelude"]
+        return shlex.join(["sh", "-c", f"{{ for i in $(seq {times}); do "
+                           f"head -c {size}; sleep {wait_s}; done; cat; }} "
+                           f"< {SOURCE}"])
     if "pace" in spec:
         at_once, wait_s = spec["pace"]
         times = -(-spec["bytes"] // at_once)
