@@ -100,7 +100,7 @@ static void
 window(const struct conn_row *row, char *cell)
 {
 	if (row->in.window == 0)
-		strcpy(cell, "-");
+		snprintf(cell, CELL_MAX, "-");
 	else
 		size(row->in.window, cell);
 }
@@ -227,7 +227,7 @@ print_line(const struct conn_row *row, const int *widths, int rank,
 		else
 			columns[c].say(row, cell);
 		if ((int)strlen(cell) > widths[c])
-			strcpy(cell + widths[c] - 1, "+");
+			snprintf(cell + widths[c] - 1, 2, "+");
 		len += snprintf(line + len, sizeof(line) - len, "%s%*s",
 		    len == 0 ? "" : " ", columns[c].width < 0 ? -widths[c] :
 		    widths[c], cell);
