@@ -223,6 +223,19 @@ def test_bpf_and_probe(place):
     assert min(windows(rows)) >= 2 << 20
 
 
+def test_probe_in_a_container(place):
+    """With pids that are not the kernel's."""
+    place.sshd()
+    done = place.run(["unshare", "-p", "--fork", "--mount-proc", SSHTRACE,
+                      "--json", "--", "sh", "-c", '"$@" > /dev/null', "sh",
+                      *place.ssh("root@127.0.0.1", "timeout 3 cat /dev/zero")])
+    if "no BPF" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    windows = {json.loads(line).get("channel_window_bytes", 0)
+               for line in done.stdout.splitlines()} - {0}
+    assert windows and min(windows) >= 2 << 20, done
+
+
 SLOWLY = "while :; do head -c 500000; sleep 0.1; done"
 
 

@@ -53,6 +53,7 @@ events_open(const char **why)
 {
 	static char reason[128];
 	struct events *ev;
+	struct stat st;
 
 	if (geteuid() != 0) {
 		*why = "only root may";
@@ -64,9 +65,15 @@ events_open(const char **why)
 	}
 	libbpf_set_print(NULL);
 	if ((ev = calloc(1, sizeof(*ev))) != NULL &&
-	    (ev->bpf = sshtrace_bpf__open_and_load()) != NULL &&
-	    sshtrace_bpf__attach(ev->bpf) == 0)
-		return ev;
+	    (ev->bpf = sshtrace_bpf__open()) != NULL) {
+		if (stat("/proc/self/ns/pid", &st) == 0) {
+			ev->bpf->rodata->pid_ns_dev = st.st_dev;
+			ev->bpf->rodata->pid_ns_ino = st.st_ino;
+		}
+		if (sshtrace_bpf__load(ev->bpf) == 0 &&
+		    sshtrace_bpf__attach(ev->bpf) == 0)
+			return ev;
+	}
 	snprintf(reason, sizeof(reason), "this kernel (or its lockdown) "
 	    "refuses it: %s", strerror(errno));
 	*why = reason;

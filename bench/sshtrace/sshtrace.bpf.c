@@ -43,6 +43,9 @@ struct {
 	__type(value, struct seen_channel);
 } channels SEC(".maps");
 
+/* The namespace of sshtrace's own pids, as stat(2) has it */
+const volatile __u64 pid_ns_dev, pid_ns_ino;
+
 static struct seen_sock *
 followed(const struct sock *sk)
 {
@@ -109,13 +112,25 @@ BPF_PROG(on_retransmit, const struct sock *sk)
 	return 0;
 }
 
+/* As sshtrace knows it: in a container others than the kernel's */
+static __u32
+current_pid(void)
+{
+	struct bpf_pidns_info here;
+
+	if (bpf_get_ns_current_pid_tgid(pid_ns_dev, pid_ns_ino, &here,
+	    sizeof(here)) == 0)
+		return here.tgid;
+	return bpf_get_current_pid_tgid() >> 32;
+}
+
 /* openssh:window, of which more follows: see openssh/channel-window.c */
 SEC("usdt")
 int
 BPF_USDT(on_window, __u32 channel, __u32 target)
 {
 	struct seen_channel_key key = { .channel = channel,
-	    .pid = bpf_get_current_pid_tgid() >> 32 };
+	    .pid = current_pid() };
 	struct seen_channel value = { .window = target,
 	    .last_ns = bpf_ktime_get_ns() };
 
