@@ -50,10 +50,8 @@ def sections(data):
          "echo is its RTT beside the same bulk data."),
         ("CPU", "cpu", tables.cpu(data),
          "Over the loopback in real time, less what a connection without data "
-         "costs. The last column is of paired runs."),
-        ("Memory under load, MiB", None, tables.load_memory(data),
-         "Over the loopback in real time: the peaks of ssh and scp, of sshd "
-         "and sftp-server."),
+         "costs. \"of stock\" is s/GB, of paired runs. Memory is the peak of "
+         "ssh and scp, of sshd and sftp-server."),
     )
 
 
@@ -63,8 +61,11 @@ def html_table(rows):
 
     def line(cells, tag):
         return "<tr>" + "".join(
-            f"<{tag}{' class=ours' if i in mine and tag == 'td' else ''}>"
+            f"<{tag}{' class=ours' if tag == 'td' and own(i, cells) else ''}>"
             f"{html.escape(c)}</{tag}>" for i, c in enumerate(cells)) + "</tr>"
+
+    def own(i, cells):
+        return i in mine or "ours" in cells
 
     return "<table>" + line(head, "th") + \
         "".join(line(row, "td") for row in body) + "</table>"

@@ -149,40 +149,29 @@ def loads(found):
     tools, ways = list(TOOLS), list(WAYS)
     for cipher, tool, way in sorted(there, key=lambda job: (
             ciphers.index(job[0]), tools.index(job[1]), ways.index(job[2]))):
-        yield [cipher.split("@")[0], f"{TOOLS[tool]}, {WAYS[way]}"], \
+        yield [cipher.split("@")[0], f"{tool}, {WAYS[way]}"], \
             {"cipher": cipher, "tool": tool, "direction": way}
 
 
 def cpu(results):
-    """CPU seconds per GB of both ends together, and MB/s, by cipher."""
+    """A row for each side: CPU seconds per GB of both ends together, MB/s, and
+    the peak memory of each end."""
     found = results.select(kind="cpu")
-    columns = sides(found)
-    rows = [["cipher", ""] + [f"{name(s)}, {unit}" for s in columns
-                              for unit in ("s/GB", "MB/s")] +
-            ["ours to stock, s/GB"]]
+    rows = [["cipher", "tool", "", "s/GB", "of stock", "MB/s", "client, MiB",
+             "server, MiB"]]
     for said, fields in loads(found):
-        values = {s: [found.of_side(s, figure, **fields)
-                      for figure in ("cpu_s_per_gb", "mb_s")]
-                  for s in columns}
-        if not any(v[0] for s, v in values.items() if s != "raw"):
-            continue
-        ours, stock = (values.get(s, [None])[0] for s in ("ours", "stock"))
-        rows.append(said + [cell(v) for s in columns for v in values[s]] +
-                    [cell(ours and stock and ours.ratio_to(stock))])
-    return rows
-
-
-def load_memory(results):
-    """Peak memory of each end, MiB, over the loopback."""
-    found = results.select(kind="cpu")
-    columns = [s for s in sides(found) if s != "raw"]
-    rows = [["cipher", ""] + [f"{name(s)}, {end}" for s in columns
-                              for end in ("client", "server")]]
-    for said, fields in loads(found):
-        values = [found.of_side(s, f"{end}_rss_bytes", **fields)
-                  for s in columns for end in ("client", "server")]
-        if any(values):
-            rows.append(said + [cell(v, 2**-20) for v in values])
+        stock = found.of_side("stock", "cpu_s_per_gb", **fields)
+        for side in sides(found):
+            used, speed, *peaks = (
+                found.of_side(side, figure, **fields) for figure in
+                ("cpu_s_per_gb", "mb_s", "client_rss_bytes",
+                 "server_rss_bytes"))
+            if used is None or side == "raw" and fields["tool"] != "ssh":
+                continue
+            rows.append(said + [name(side), cell(used),
+                                cell(stock and used.ratio_to(stock)),
+                                cell(speed)] + [cell(v, 2**-20)
+                                                for v in peaks])
     return rows
 
 

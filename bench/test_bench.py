@@ -353,7 +353,9 @@ def test_tables():
     assert [row[0] for row in rows[1:]] == ["lan", "leo", "pacific"]
     assert rows[1][1:6] == ["1 Gbit/s", "1", "-", "cubic", "124 (122..127)"]
     assert rows[2][3:5] == ["0.1%", "bbr"] and rows[1][-1] == "33%"
-    assert tables.cpu(data)[1][-1] == "1.33"
+    used = {row[2]: row[3:] for row in tables.cpu(data)[1:]}
+    assert list(used) == ["raw TCP", "stock", "ours", "hpn"]
+    assert used["ours"] == ["4.00", "1.33", "398", "-", "-"]
     brief = tables.headline(data, brief=True)
     assert brief[1][4:] == ["124", "62.2", "41.4", "31.1", "33%", "4%"]
     # a peer that was not measured has no column
