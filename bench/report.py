@@ -1,6 +1,6 @@
 """report.py [RESULTS [FOLDER]]: a page, report.html, and the pictures in it as
 SVG and PNG, in build/bench or FOLDER, of a file of the bench (the last one, if
-none is named). Prints the headline table."""
+none is named). Prints the headline table, and that of the CPU."""
 
 import base64
 import html
@@ -134,7 +134,9 @@ def main(argv):
     target = os.path.join(folder, "report.html")
     with open(target, "w") as f:
         f.write(page(data, path, folder, drawn))
-    print(f"{tables.text(tables.headline(data, brief=True))}\n\nFrom "
+    said = [tables.text(rows) for rows in (
+        tables.headline(data, brief=True), tables.cpu(data)) if len(rows) > 1]
+    print("\n\n".join(said + ["From "]) +
           f"{os.path.relpath(path, TOP)}: {os.path.relpath(target, TOP)}, and "
           "beside it " + ", ".join(f"{d}.svg and .png" for d in drawn))
 
