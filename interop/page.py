@@ -20,9 +20,8 @@ Written by the suite in `interop/`, from what it measured: `make check-interop`.
 Clients and servers that others wrote move 64 MiB each way, with stock OpenSSH
 10.0p1 at the other end and with ours; on loopback every byte is compared. This
 is 500 Mbit/s over 100 ms, in virtual time: goodput in MB/s from the first byte
-to the last, slow start included, without compression. Stock and ours of a row
-are of one run, different rows may be of different ones; ours below 0.95 of
-stock's is a failure. Plain TCP on the same path: {raw}.
+to the last, slow start included, without compression. All rows are of one run;
+ours below 0.95 of stock's is a failure. Plain TCP on the same path: {raw}.
 
 "get" is from server to client, "put" from client to server. A window helps
 who receives: ours opens "put" to our sshd and "get" with our ssh. In the other
