@@ -112,7 +112,11 @@ class Transfer:
         it after_s after the first byte to the last while it had more to
         send. What a segment lost near the end holds up was delivered, too:
         its reader gets it once the sender has nothing more."""
-        looks = [(t_s, self.sent(text)) for t_s, text in self.sender_samples()]
+        looks = [(t_s, n) for t_s, n in (
+            (t_s, self.sent(text)) for t_s, text in self.sender_samples())
+            if n["delivered"] > 0]      # else the connection is gone
+        if not looks:
+            raise Missing("nobody looked at the sender")
         last = max(n["new"] for _, n in looks)
         total = max(last, self.spec["bytes"])
         start_s = self.series.first_s() + after_s
