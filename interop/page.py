@@ -1,5 +1,6 @@
-"""page.py: docs/compatibility.md from docs/compatibility.json; with
-"collect", the latter from what the tests left in build/interop first."""
+"""page.py: docs/compatibility.md from docs/compatibility.json; with "collect
+PART", that part of the latter from what the tests left first: interop, load or
+faults, in the folder of build that is named so."""
 
 import glob
 import json
@@ -44,15 +45,61 @@ path's rate.
 """
 
 
-def collect():
+LOAD = """
+## Load
+
+Of `make check-load`, on loopback. A limit that is given is held to: memory of
+a connection and its CPU time at most 1.02 of stock's, memory after all channels
+what it was after the first 1,000.
+
+| what | figure | stock | ours |
+|---|---|--:|--:|\
+"""
+
+FAULTS = """
+## Faults
+
+Of `make check-faults`: copies by ssh, scp and sftp, get and put, with a fault
+in the middle. Each goes on, and the bytes are the same, or ends with an error,
+which says what was wrong; ours that calls wrong bytes good, leaves a process
+behind, or says nothing is a failure of the tests. Stock is OpenSSH 10.0p1 at
+both ends, where it was tried. Numbers are of copies.
+
+| fault | stock | ours |
+|---|---|---|\
+"""
+
+PARTS = {"interop": ("client", "server"), "load": ("load",),
+         "faults": ("fault",)}
+
+
+def left(part):
+    """The rows that the tests left."""
+    folder = os.path.join(TOP, "build", part)
     found = []
-    for path in sorted(glob.glob(os.path.join(TOP, "build", "interop",
-                                              "*.json"))):
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
         with open(path) as f:
             found.append(json.load(f))
-    os.makedirs(os.path.dirname(RESULTS), exist_ok=True)
+    counts = {}
+    for path in glob.glob(os.path.join(folder, "*.jsonl")):
+        with open(path) as f:
+            for run in map(json.loads, f):
+                row = counts.setdefault(run["fault"], {
+                    "role": "fault", "fault": run["fault"], "stock": {},
+                    "ours": {}})
+                count = row[run["who"]]
+                count[run["outcome"]] = count.get(run["outcome"], 0) + \
+                    run["runs"]
+    return found + [counts[fault] for fault in sorted(counts)]
+
+
+def collect(part):
+    rows = [r for r in read() if r["role"] not in PARTS[part]] + left(part)
+    order = [role for roles in PARTS.values() for role in roles]
+    rows.sort(key=lambda r: order.index(r["role"]) if r["role"] in
+              ("load", "fault") else -1)
     with open(RESULTS, "w") as f:
-        f.write("[\n" + ",\n".join(map(json.dumps, found)) + "\n]\n")
+        f.write("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
 
 
 def table(rows):
@@ -63,6 +110,20 @@ def table(rows):
                f"{r['stock']:.2f} | {r['ours']:.2f} | "
                f"{r['ours'] / r['stock']:.2f} | "
                f"{100 * r['ours'] / r['raw']:.0f} % |")
+
+
+def load(rows):
+    for r in rows:
+        yield (f"| {r['what']} | {r['figure']} | {r['stock'] or '-'} | "
+               f"{r['ours']} |")
+
+
+def faults(rows):
+    for r in rows:
+        cells = [", ".join(f"{count} {outcome}" for outcome, count in
+                           sorted(r[who].items())) or "-"
+                 for who in ("stock", "ours")]
+        yield f"| {r['fault']} | {' | '.join(cells)} |"
 
 
 def other(role):
@@ -77,11 +138,16 @@ def wanted():
             for direction in peers.DIRECTIONS}
 
 
+def of(rows, part):
+    return [r for r in rows if r["role"] in PARTS[part]]
+
+
 def measured(rows):
     return {(r["role"], r["peer"], r["mode"], r["direction"]) for r in rows}
 
 
-def page(rows):
+def page(all_rows):
+    rows = of(all_rows, "interop")
     raw = ", ".join(f"{r} MB/s" for r in sorted({r["raw"] for r in rows}))
     lines = [HEAD.format(raw=raw).rstrip("\n")]
     for role in ("client", "server"):
@@ -95,6 +161,10 @@ def page(rows):
                       in wanted() - measured(rows)})
     if missing:
         lines += ["## Not measured\n", *missing, ""]
+    for part, head, body in (("load", LOAD, load),
+                             ("faults", FAULTS, faults)):
+        if some := of(all_rows, part):
+            lines += [head.strip("\n"), *body(some), ""]
     lines.append("## Versions\n")
     lines += sorted({f"- {r['peer']}: {r['version']}" for r in rows})
     return "\n".join(lines) + "\n"
@@ -106,8 +176,8 @@ def read():
 
 
 def main():
-    if sys.argv[1:] == ["collect"]:
-        collect()
+    if sys.argv[1:2] == ["collect"]:
+        collect(sys.argv[2])
     with open(PAGE, "w") as f:
         f.write(page(read()))
 

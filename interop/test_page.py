@@ -10,7 +10,20 @@ def test_page():
 
 def test_results():
     """Of peers of the table, and none is slower with ours."""
-    rows = page.read()
+    rows = page.of(page.read(), "interop")
     assert len(rows) > 40 and page.measured(rows) <= page.wanted()
     for r in rows:
         assert r["ours"] >= 0.95 * r["stock"], r
+
+
+def test_load_and_faults():
+    """What has limits is within them; of each fault the runs came out."""
+    rows = page.read()
+    figures = {r["figure"]: r for r in page.of(rows, "load")}
+    memory = figures["memory of one, KiB"]
+    assert float(memory["ours"]) <= 1.02 * float(memory["stock"])
+    faults = page.of(rows, "faults")
+    assert len(faults) > 15
+    for r in faults:
+        assert sum(r["ours"].values()) > 0, r
+        assert set(r["ours"]) <= {"goes on", "error", "left nothing"}, r
