@@ -82,9 +82,11 @@ def test_input_fails(place, unreadable):
 
 
 @pytest.mark.parametrize("line", ['"$@" cat {} | head -c 1 > /dev/null',
-                                  '"$@" true < {}', '"$@" cat < /dev/null'])
+                                  '"$@" true < {}', '"$@" cat < /dev/null',
+                                  '"$@" cat 0> /dev/null'])
 def test_no_error(place, line):
-    """A reader that has what it wants; a command that wants no input."""
+    """A reader that has what it wants; a command that wants no input; an
+    input that is not to be read, as nohup's."""
     assert shell(Ends(place), line.format(f"{place.path('source')}")) == \
         (0, [])
 
