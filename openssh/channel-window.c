@@ -107,6 +107,7 @@ struct channel_windows {
 	uint32_t limit;		/* bytes; 0: all windows are fixed */
 	struct chanbudget *budget;
 	int started;		/* there was a bulk channel */
+	u_int bulks;		/* so many there are */
 	int bounded;		/* the peer's buffers don't follow our credit */
 	int no_tcp;		/* the kernel can't tell: don't ask again */
 	const struct path_info *source;	/* one of the two that follow */
@@ -233,6 +234,7 @@ window_new(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 		return w;
 	if (!ws->started)
 		windows_start(ssh, ws);
+	ws->bulks++;
 	w->granted = w->peak = c->local_window_max;
 	chanwin_init(&w->cw, c->local_window_max, ws->bounded, now_us());
 	debug2_f("channel %d: window %u, peer %s", c->self,
@@ -538,7 +540,9 @@ int
 channel_window_more(struct ssh *ssh, const Channel *c,
     const struct channel_windows *ws)
 {
-	return c->window != NULL && c->window->bulk && !is_bounded(ws) &&
+	/* Several have a turn of several packets already, one each. */
+	return c->window != NULL && c->window->bulk && ws->bulks == 1 &&
+	    !is_bounded(ws) &&
 	    sshbuf_len(c->input) >= c->remote_maxpacket &&
 	    c->remote_window >= c->remote_maxpacket &&
 	    !ssh_packet_is_rekeying(ssh) &&
@@ -655,6 +659,8 @@ channel_window_free(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 	report(ssh, w, ws, w->cw.consumed + (c->local_consumed - w->seen));
 	if (ws->filler == w)
 		fill_segments(ssh, ws, NULL);
+	if (w->bulk)
+		ws->bulks--;
 	chanbudget_leave(ws->budget, &w->share);
 	freezero(w, sizeof(*w));
 	c->window = NULL;

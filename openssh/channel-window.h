@@ -65,7 +65,7 @@ size_t	 channel_window_read_max(const Channel *);
 
 /*
  * Whether a channel that has just sent a packet is to send another in this turn:
- * a full one, and where nobody else has to wait for it.
+ * a full one, and where no other channel has to wait for it.
  */
 int	 channel_window_more(struct ssh *, const Channel *,
 	    const struct channel_windows *);
