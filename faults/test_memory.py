@@ -66,19 +66,27 @@ NO_MEMORY = ("allocation failed|[Oo]ut of memory|[Cc]annot allocate|"
              "could not allocate")
 
 
+def held_reader(ends):
+    """A copy to a reader that has stopped, and that waits for the relay:
+    both."""
+    relay = Relay(ends.place, [
+        {"from": "client", "at": 100 * KIB, "do": "hold"}])
+    ends.before.add(relay.process.pid)
+    with open(ends.source, "rb") as f:
+        client = ends.popen(
+            ends.place.ssh("root@127.0.0.1", STOPPED, tree=ends.tree,
+                           port=FRONT, level="INFO"), stdin=f)
+    assert relay.next()["do"] == "hold"
+    wait_until("the reader", lambda: ends.place.processes("sleep"))
+    return client, relay
+
+
 @pytest.mark.parametrize("who", ["ours", pytest.param("stock", marks=slow)])
 def test_sshd_has_none_for_its_buffer(place, who):
     """A reader has stopped, and what comes for it has no room: the log says
     so, the user that the connection is lost."""
     ends = Ends(place, who)
-    relay = Relay(place, [{"from": "client", "at": 100 * KIB, "do": "hold"}])
-    ends.before.add(relay.process.pid)
-    with open(ends.source, "rb") as f:
-        client = ends.popen(
-            place.ssh("root@127.0.0.1", STOPPED, tree=ends.tree, port=FRONT,
-                      level="INFO"), stdin=f)
-    assert relay.next()["do"] == "hold"
-    wait_until("the reader", lambda: place.processes("sleep"))
+    client, relay = held_reader(ends)
     for pid in set(place.processes("sshd-session")) - ends.before:
         limit(pid, KIB)
     relay.go_on()
@@ -168,14 +176,7 @@ def test_cgroup_is_full(cgroup, place, who):
     """The kernel ends the process that serves a connection whose reader has
     stopped. That is an error for this user, and nothing to others."""
     ends = Ends(place, who)
-    relay = Relay(place, [{"from": "client", "at": 100 * KIB, "do": "hold"}])
-    ends.before.add(relay.process.pid)
-    with open(ends.source, "rb") as f:
-        client = ends.popen(
-            place.ssh("root@127.0.0.1", STOPPED, tree=ends.tree, port=FRONT,
-                      level="INFO"), stdin=f)
-    assert relay.next()["do"] == "hold"
-    wait_until("the reader", lambda: place.processes("sleep"))
+    client, relay = held_reader(ends)
     small = cgroup(512 * KIB)           # beside what it has already
     for pid in set(place.processes("sshd-session")) - ends.before:
         small.add(pid)
