@@ -1,6 +1,6 @@
-"""The packages of this machine's own release: built, and put over Debian's own
-and taken away again in a clean Debian. (make check-deb does the same with
-what make deb made, for any release.)"""
+"""The packages of this machine's own release: built, put over Debian's own and
+taken away again in a clean Debian, and hardened as Debian's own are. (make
+check-deb does the same with what make deb made, for any release.)"""
 
 import os
 import subprocess
@@ -42,3 +42,4 @@ def test_installs_and_goes_back():
     run(os.path.join(HERE, "quick"))
     said = run(os.path.join(HERE, "check"), release(), DEBS=QUICK)
     assert "bdp-install: " in said and "all is well" in said
+    assert f"bdp-hardening: {release()}: as Debian's: " in said
