@@ -98,12 +98,14 @@ def test_channels(place):               # noqa: F811
     monitor = children(sshd.pid)[0]
     ends = [ssh.pid, children(monitor)[0]]
     before = [fds(pid) for pid in ends]
-    place.inside(lambda: exchange(WARM) or True)
-    warm = [status_kib(pid, "VmRSS") for pid in ends]
-    place.inside(lambda: exchange(CHANNELS - WARM) or True)
-    wait_until("the last to close",
-               lambda: [fds(pid) for pid in ends] == before, 30)
-    after = [status_kib(pid, "VmRSS") for pid in ends]
+
+    def memory_after(n):
+        place.inside(lambda: exchange(n) or True)
+        wait_until("the last to close",
+                   lambda: [fds(pid) for pid in ends] == before, 30)
+        return [status_kib(pid, "VmRSS") for pid in ends]
+
+    warm, after = memory_after(WARM), memory_after(CHANNELS - WARM)
     print(f"KiB of ssh and sshd after {WARM} channels: {warm}, after "
           f"{CHANNELS}: {after}")
     listener.close()
