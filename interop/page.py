@@ -1,10 +1,11 @@
 """page.py: docs/compatibility.md from docs/compatibility.json; with "collect
-PART", that part of the latter from what the tests left first: interop, load or
-faults, in the folder of build that is named so."""
+PART", that part of the latter from what the tests left first: interop, load,
+faults, upstream or sanitized, in the folder of build that is named so."""
 
 import glob
 import json
 import os
+import re
 import sys
 
 import peers
@@ -69,35 +70,102 @@ both ends, where it was tried. Numbers are of copies.
 |---|---|---|\
 """
 
+UPSTREAM = """
+## Upstream's tests
+
+Of `make check-upstream`: upstream's own, none of them changed, on OpenSSH
+{base} as it is and on ours. A test that comes out otherwise with ours is a
+failure. "interop-tests" are with PuTTY, Dropbear and conch.
+
+| target | tests | stock: passed | failed | skipped | ours: passed | failed \
+| skipped |
+|---|--:|--:|--:|--:|--:|--:|--:|\
+"""
+
+SANITIZED = """
+## Under sanitizers
+
+Of `make check-sanitized`: ours, built by clang with ASan and UBSan; upstream's
+unit tests and file-tests, those of t-exec that go through channels, windows,
+packets, sftp and options, and upstream's fuzzers. A report of a sanitizer, a
+failed test and what stops a fuzzer is a finding each.
+
+| what | runs | findings |
+|---|--:|--:|\
+"""
+
 PARTS = {"interop": ("client", "server"), "load": ("load",),
-         "faults": ("fault",)}
+         "faults": ("fault",), "upstream": ("upstream",),
+         "sanitized": ("sanitized",)}
 
 
 def left(part):
     """The rows that the tests left."""
     folder = os.path.join(TOP, "build", part)
-    found = []
+    found, lines = [], []
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
         with open(path) as f:
             found.append(json.load(f))
-    counts = {}
-    for path in glob.glob(os.path.join(folder, "*.jsonl")):
+    for path in sorted(glob.glob(os.path.join(folder, "*.jsonl"))):
         with open(path) as f:
-            for run in map(json.loads, f):
-                row = counts.setdefault(run["fault"], {
-                    "role": "fault", "fault": run["fault"], "stock": {},
-                    "ours": {}})
-                count = row[run["who"]]
-                count[run["outcome"]] = count.get(run["outcome"], 0) + \
-                    run["runs"]
-    return found + [counts[fault] for fault in sorted(counts)]
+            lines += map(json.loads, f)
+    return found + list(OF_LINES[part](lines)) if lines else found
+
+
+def of_faults(runs):
+    counts = {}
+    for run in runs:
+        row = counts.setdefault(run["fault"], {
+            "role": "fault", "fault": run["fault"], "stock": {}, "ours": {}})
+        count = row[run["who"]]
+        count[run["outcome"]] = count.get(run["outcome"], 0) + run["runs"]
+    return [counts[fault] for fault in sorted(counts)]
+
+
+def base():
+    """The version of upstream that all is built from."""
+    with open(os.path.join(TOP, "openssh", "UPSTREAM")) as f:
+        return re.search("^VERSION=(.*)", f.read(), re.M)[1]
+
+
+def of_upstream(runs):
+    """A row for each target: tests by outcome, and which didn't pass."""
+    rows = {}
+    for run in runs:
+        row = rows.setdefault(run["target"], {
+            "role": "upstream", "target": run["target"], "base": base(),
+            "stock": {}, "ours": {}, "not passed": []})
+        count = row[run["who"]]
+        count[run["outcome"]] = count.get(run["outcome"], 0) + run["tests"]
+        if run["outcome"] != "passed":
+            what = f"{run['name']} {run['outcome']}"
+            row["not passed"].append(
+                [run["who"], f"{what}: {run['why']}" if run["why"] else what])
+    return rows.values()
+
+
+def of_sanitized(runs):
+    """A row for each; the tests of t-exec are one."""
+    rows = {}
+    for run in runs:
+        row = rows.setdefault(run["what"], {
+            "role": "sanitized", "what": run["what"], "runs": 0,
+            "findings": 0})
+        row["findings"] += run["findings"]
+        row["runs"] = None if run["runs"] is None else \
+            row["runs"] + run["runs"]
+    return rows.values()
+
+
+OF_LINES = {"faults": of_faults, "upstream": of_upstream,
+            "sanitized": of_sanitized}
 
 
 def collect(part):
     rows = [r for r in read() if r["role"] not in PARTS[part]] + left(part)
     order = [role for roles in PARTS.values() for role in roles]
-    rows.sort(key=lambda r: order.index(r["role"]) if r["role"] in
-              ("load", "fault") else -1)
+    rows.sort(key=lambda r: -1 if r["role"] in PARTS["interop"] else
+              order.index(r["role"]))
     with open(RESULTS, "w") as f:
         f.write("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
 
@@ -124,6 +192,31 @@ def faults(rows):
                            sorted(r[who].items())) or "-"
                  for who in ("stock", "ours")]
         yield f"| {r['fault']} | {' | '.join(cells)} |"
+
+
+OUTCOMES = ("passed", "failed", "skipped")
+
+
+def upstream(rows):
+    for r in rows:
+        cells = [str(r[who].get(o, 0)) for who in ("stock", "ours")
+                 for o in OUTCOMES]
+        yield (f"| {r['target']} | {sum(r['ours'].values())} | "
+               f"{' | '.join(cells)} |")
+    yield ""
+    who = {}
+    for r in rows:
+        for w, what in r["not passed"]:
+            who.setdefault(what, []).append(w)
+    for what, alike in sorted(who.items()):
+        yield f"- {what} ({', '.join(alike)})"
+
+
+def sanitized(rows):
+    for r in rows:
+        cells = "doesn't build here | -" if r["runs"] is None else \
+            f"{r['runs']:,} | {r['findings']}"
+        yield f"| {r['what']} | {cells} |"
 
 
 def other(role):
@@ -162,8 +255,11 @@ def page(all_rows):
     if missing:
         lines += ["## Not measured\n", *missing, ""]
     for part, head, body in (("load", LOAD, load),
-                             ("faults", FAULTS, faults)):
+                             ("faults", FAULTS, faults),
+                             ("upstream", UPSTREAM, upstream),
+                             ("sanitized", SANITIZED, sanitized)):
         if some := of(all_rows, part):
+            head = head.replace("{base}", some[0].get("base", ""))
             lines += [head.strip("\n"), *body(some), ""]
     lines.append("## Versions\n")
     lines += sorted({f"- {r['peer']}: {r['version']}" for r in rows})

@@ -27,3 +27,23 @@ def test_load_and_faults():
     for r in faults:
         assert sum(r["ours"].values()) > 0, r
         assert set(r["ours"]) <= {"goes on", "error", "left nothing"}, r
+
+
+def test_upstream():
+    """All come out alike, and those with PuTTY and Dropbear were run."""
+    rows = page.of(page.read(), "upstream")
+    assert {r["target"] for r in rows} == {
+        "file-tests", "unit", "t-exec", "interop-tests", "extra-tests"}
+    for r in rows:
+        assert r["stock"] == r["ours"] and r["ours"].get("failed", 0) == 0, r
+        for _, what in r["not passed"]:
+            assert not what.startswith(("putty", "dropbear")), what
+
+
+def test_sanitized():
+    """No finding; and fuzzers have run, too."""
+    rows = page.of(page.read(), "sanitized")
+    assert {"file-tests", "unit", "t-exec"} < {r["what"] for r in rows}
+    assert sum(r["runs"] or 0 for r in rows if "_fuzz" in r["what"]) > 100000
+    for r in rows:
+        assert r["findings"] == 0, r
