@@ -50,7 +50,8 @@ def machine():
     with open("/proc/cpuinfo") as f:
         model = re.search(r"model name\s*: (.*)", f.read())
     return {"kernel": platform.release(), "cores": os.cpu_count(),
-            "cpu": model[1] if model else platform.machine()}
+            "cpu": model[1] if model else platform.machine(),
+            "real_time": loop.may_be_real_time()}
 
 
 def measured_before(path, versions, table):
@@ -159,7 +160,8 @@ def main():
     table = links.read()
     trees = sides.parse(os.environ.get("PEERS", ""))
     planned = runs.plan(table, list(trees), chosen["quick"], chosen["reps"],
-                        chosen["only"], lab.virtual_time())
+                        chosen["only"], lab.virtual_time(),
+                        [s for s, tree in trees.items() if sides.is_bare(tree)])
     if not planned:
         raise BenchError(f"no run has {chosen['only']!r} in its name")
     versions = {side: sides.version(tree) for side, tree in trees.items()}

@@ -5,7 +5,8 @@
     tool        raw, ssh, scp, scp-O or sftp
     direction   get (the client receives) or put
     client, server   a side: ours, stock, or a peer's name; not of raw TCP
-    cipher      of kind cpu
+    cipher      of kind cpu; "none" is neither cipher nor MAC, as some peers
+                have it
     repetition  from 1; in the lab it is the seed, of the losses above all
 
 Its id names all of that. Runs that are to be held against each other come one
@@ -61,13 +62,15 @@ def quick(links, sides):
     return found
 
 
-def full(links, sides):
-    """Every tool, both directions, each side with each."""
-    pairs = list(itertools.product(sides, sides))
+def full(links, sides, bare):
+    """Every tool, both directions, each side with each; CPU time, of which each
+    end's is known, both ends of one side."""
+    pairs, alike = (list(itertools.product(sides, sides)),
+                    [(side, side) for side in sides])
     both = ("get", "put")
-    found = each("cpu", "loopback", ["ssh"], both, pairs, CIPHERS)
-    found += [r for r in each("cpu", "loopback", ["scp"], both,
-                              [(side, side) for side in sides], CIPHERS)
+    found = each("cpu", "loopback", ["ssh", "scp"], both, alike, CIPHERS)
+    found += [r for r in each("cpu", "loopback", ["ssh"], both,
+                              [(side, side) for side in bare], ["none"])
               if r["tool"] != "raw"]
     for link in links:
         found += each("goodput", link, TOOLS, both, pairs)
@@ -85,10 +88,11 @@ def chance(r, links, virtual):
     return r["kind"] == "cpu" or not virtual or "loss" in links[r["link"]]
 
 
-def plan(links, sides, is_quick, reps=None, only="", virtual=True):
+def plan(links, sides, is_quick, reps=None, only="", virtual=True, bare=()):
     """All runs, a repetition of all before the next one of any; with only,
-    those with its words in their id."""
-    rows = (quick if is_quick else full)(links, sides)
+    those with its words in their id. bare: sides that can do without a
+    cipher."""
+    rows = quick(links, sides) if is_quick else full(links, sides, bare)
     found = []
     for repetition in range(1, (reps or QUICK_REPS) + 1):
         found += [dict(r, repetition=repetition) for r in rows

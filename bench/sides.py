@@ -58,6 +58,13 @@ def parse(peers):
     return trees
 
 
+def is_bare(tree):
+    """Whether it can do without a cipher."""
+    return not subprocess.run(
+        [os.path.join(BUILD, tree, "ssh"), "-F", "none", "-G", "-o",
+         "NoneEnabled=yes", "localhost"], capture_output=True).returncode
+
+
 def version(tree):
     """What an end's programs are: what ssh says, and a digest of them."""
     folder = os.path.join(BUILD, tree)

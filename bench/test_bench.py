@@ -122,6 +122,12 @@ def test_peers(prefix):
         assert os.access(os.path.join(tree, name), os.X_OK)
     # the digest is that of the programs, wherever they are
     assert sides.version("peers/twin") == sides.version("pristine")
+    assert not sides.is_bare("pristine")
+    bare = os.path.join(prefix, "ssh")
+    with open(bare, "w") as f:
+        f.write("#!/bin/sh\ncase $* in *NoneEnabled=yes*) exit 0; esac; exit 1\n")
+    os.chmod(bare, 0o755)
+    assert sides.is_bare(prefix)
     assert sides.version("openssh")["programs"] != \
         sides.version("pristine")["programs"]
 
@@ -163,6 +169,12 @@ def test_plan():
                      ("goodput", "lte"), ("goodput", "geo")}
     assert {r["kind"] for r in runs.plan(table, three, True, virtual=False)
             if r["repetition"] > 1} == set(virtual.MEASURES) | {"cpu"}
+    # without a cipher: those that can, and nobody else
+    assert not any(r.get("cipher") == "none" for r in full)
+    bare = [r for r in runs.plan(table, three, False, bare=["twin"])
+            if r.get("cipher") == "none"]
+    assert {(r["kind"], r["client"], r["server"]) for r in bare} == \
+        {("cpu", "twin", "twin")}
     only = runs.plan(table, three, True, reps=2, only="pacific/ssh")
     assert {r["repetition"] for r in only} == {1, 2}
     assert all("pacific/ssh" in runs.identity(r) for r in only)
@@ -508,6 +520,22 @@ def test_loopback(monkeypatch):
             figures, _ = loop.measure(r, sides.OWN)
             assert min(figures.values()) > 0, figures
             assert (r["tool"] == "raw") != ("server_rss_bytes" in figures)
-    r = runs.run("cpu", "loopback", "ssh", "get", ("ours", "stock"), "none")
+    r = runs.run("cpu", "loopback", "ssh", "get", ("ours", "stock"), "nosuch")
     with pytest.raises(loop.LoopError, match="ssh: exit status 255"):
         loop.measure(r, sides.OWN)
+    # neither knows how to do without a cipher
+    with pytest.raises(loop.LoopError, match="NoneEnabled"):
+        loop.measure(dict(r, cipher="none"), sides.OWN)
+
+
+def test_real_time():
+    """Meanwhile, and for what is started meanwhile; not afterwards."""
+    needs_root()
+    if not loop.may_be_real_time():
+        pytest.skip("real-time priority is not for us here")
+    policy = ["python3", "-c", "import os; print(os.sched_getscheduler(0))"]
+    before = os.sched_getscheduler(0)
+    with loop.real_time():
+        child = subprocess.run(policy, capture_output=True, check=True)
+    assert child.stdout == b"%d\n" % os.SCHED_FIFO
+    assert os.sched_getscheduler(0) == before != os.SCHED_FIFO
