@@ -63,13 +63,18 @@
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
 /*
- * A pipe whose reader lags gets this size (bytes; Linux gives it 64 KiB), once
- * so much has gone through it: fewer turns, and fewer times that one process
- * wakes the other. A user has 64 MiB of pipes, beyond which his next ones get
- * less, so it is not done for everybody, nor for more.
+ * A channel that has carried so much (bytes) may have more memory to carry the
+ * rest with fewer turns. Not before: many never carry much.
  */
-#define PIPE_SIZE	(256 * 1024)
-#define PIPE_AFTER	(1024 * 1024)
+#define MUCH		(1024 * 1024)
+
+/*
+ * A pipe whose reader lags gets this size (bytes; Linux gives it 64 KiB), once
+ * much has gone through it: fewer turns, and fewer times that one process
+ * wakes the other or waits for its lock. A user has 64 MiB of pipes, beyond
+ * which his next ones get less, so it is not done for everybody, nor for more.
+ */
+#define PIPE_SIZE	CHANNEL_READ_AHEAD
 
 /* A segment out of order is taken for the first of some for so many RTTs. */
 #define LATE_RTTS	16
@@ -90,7 +95,8 @@ struct channel_window {
 	struct chanbudget_share share;
 	int id;			/* of the channel */
 	int bulk;		/* the window follows the path */
-	int widened;		/* the pipe to the consumer */
+	int widened;		/* the pipe to the consumer, */
+	int source_widened;	/* and the one from the source */
 	uint64_t turn;		/* the one in which it last sent a packet */
 	struct chanwin cw;
 	uint32_t seen;		/* c->local_consumed at the last look */
@@ -380,19 +386,39 @@ probe(struct ssh *ssh, Channel *c, struct channel_windows *ws, uint64_t now)
 }
 
 static void
-widen_pipe(const Channel *c, struct channel_window *w)
+widen_pipe(int fd)
 {
 #ifdef F_SETPIPE_SZ
 	int size;
 
-	if (w->widened || w->cw.consumed < PIPE_AFTER ||
+	/* Not a pipe, or its owner has too many: stays as it is */
+	if ((size = fcntl(fd, F_GETPIPE_SZ)) != -1 && size < PIPE_SIZE)
+		fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);
+#endif
+}
+
+static void
+widen_output(const Channel *c, struct channel_window *w)
+{
+	if (w->widened || w->cw.consumed < MUCH ||
 	    sshbuf_len(c->output) == 0)
 		return;
 	w->widened = 1;
-	/* Not a pipe, or its owner has too many: stays as it is */
-	if ((size = fcntl(c->wfd, F_GETPIPE_SZ)) != -1 && size < PIPE_SIZE)
-		fcntl(c->wfd, F_SETPIPE_SZ, PIPE_SIZE);
-#endif
+	widen_pipe(c->wfd);
+}
+
+/*
+ * Only where all goes one way: what answers, as sftp-server does, writes more
+ * than it finds in the cache again (scp got 10 % slower).
+ */
+static void
+widen_input(const Channel *c, struct channel_window *w)
+{
+	if (w->source_widened || w->send.bytes < MUCH ||
+	    w->cw.consumed != 0)
+		return;
+	w->source_widened = 1;
+	widen_pipe(c->rfd);
 }
 
 /* What a stalled consumer made the output buffer grow to is given back. */
@@ -446,7 +472,7 @@ adaptive_credit(struct ssh *ssh, Channel *c, struct channel_window *w,
 	    SSHBUF_SIZE_MAX);
 	w->seen = c->local_consumed;
 	release_output(c, w);
-	widen_pipe(c, w);
+	widen_output(c, w);
 	limit = chanbudget_ask(ws->budget, &w->share, w->cw.target,
 	    MINIMUM(c->local_window + waiting, UINT32_MAX));
 	chanwin_limit(&w->cw, limit);
@@ -526,14 +552,15 @@ channel_window_send(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	some = send_some(ssh, c, ws, len);
 	chansend_sent(&w->send, MINIMUM(some, c->remote_window),
 	    MINIMUM(len, c->remote_window), c->remote_maxpacket);
+	widen_input(c, w);
 	return some;
 }
 
 size_t
 channel_window_read_max(const Channel *c)
 {
-	return c->window != NULL && c->window->bulk ?
-	    CHANNEL_BATCH * CHANNEL_MAX_READ : CHANNEL_MAX_READ;
+	return c->window != NULL && c->window->send.bytes >= MUCH ?
+	    CHANNEL_READ_AHEAD : CHANNEL_MAX_READ;
 }
 
 int

@@ -32,12 +32,6 @@ struct channel_windows;		/* of a connection */
 #define CHANNEL_READ_AHEAD	(256 * 1024)
 
 /*
- * So many packets of a bulk channel are read and sent in a turn of the main
- * loop. Each turn costs a dozen system calls.
- */
-#define CHANNEL_BATCH		4
-
-/*
  * The windows of a connection, all together at most so many bytes; 0: they
  * stay as large as they start. Never NULL.
  */

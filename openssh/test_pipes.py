@@ -1,0 +1,60 @@
+"""Pipes of the programs at the ends of a channel: which ones are widened."""
+
+import subprocess
+
+import pytest
+from loopback import place         # noqa: F401
+
+pytest.importorskip("fcntl")
+
+DEFAULT, WIDE = "65536", "262144"
+MIB = 1 << 20
+# Writes, or copies, so much, and says then what its pipes hold. Python's fcntl
+# knows the number of F_GETPIPE_SZ from 3.10 on.
+TELL = "import fcntl, sys\n" \
+    "print(*(fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) for fd in {fds}), " \
+    "file=sys.stderr)\n"
+WRITE = f"import os\nfor _ in range(64): os.write(1, bytes({MIB} // 16))\n"
+ECHO = "import os\nwhile (data := os.read(0, 65536)): os.write(1, data)\n"
+LAG = f"import os, time\ntime.sleep(1)\n" \
+    f"n = 0\nwhile n < 2 * {MIB}: n += len(os.read(0, 65536))\n"
+
+
+@pytest.fixture
+def run(place):         # noqa: F811
+    place.sshd()
+
+    def runs(program, fds, data):
+        """What it says on stderr, at the other end with data as its input."""
+        path = place.path("program.py")
+        with open(path, "w") as f:
+            f.write(program + TELL.format(fds=fds))
+        process = place.start(
+            place.ssh("root@127.0.0.1", f"python3 {path}"),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        try:
+            _, said = process.communicate(data, timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        assert process.returncode == 0, said
+        return said.decode().split()
+    return runs
+
+
+def test_a_stream_has_a_wide_pipe(run):
+    assert run(WRITE, (1,), b"") == [WIDE]
+
+
+def test_what_answers_has_not(run):
+    assert run(ECHO, (1,), bytes(4 * MIB)) == [DEFAULT]
+
+
+def test_who_lags_reads_from_a_wide_pipe(run):
+    assert run(LAG, (0,), bytes(4 * MIB)) == [WIDE]
+
+
+def test_a_little_changes_nothing(run):
+    assert run("import os\nos.write(1, bytes(1000))\n", (0, 1), b"12") == \
+        [DEFAULT, DEFAULT]
