@@ -10,6 +10,9 @@ WINDOW_STOCK = 2 << 20              # bytes, CHAN_SES_WINDOW_DEFAULT
 ADJUST = re.compile(r"channel \d+: window (\d+) sent adjust (\d+)")
 CHANWIN = re.compile(r"channel (\d+): chanwin (t_us=.*)")
 
+# Bytes, at most, that SSH and SFTP send after the last of the data
+CLOSING = 4096
+
 
 class Missing(Exception):
     """The transfer did not get where one wants to measure."""
@@ -110,7 +113,8 @@ class Transfer:
     def steady(self, after_s):
         """Mean MB/s that the sender's TCP delivered, from the first look at
         it after_s after the first byte to the last while it had more to
-        send. What a segment lost near the end holds up was delivered, too:
+        send of the data: that files and channels are closed comes round trips
+        later. What a segment lost near the end holds up was delivered, too:
         its reader gets it once the sender has nothing more."""
         looks = [(t_s, n) for t_s, n in (
             (t_s, self.sent(text)) for t_s, text in self.sender_samples())
@@ -118,7 +122,7 @@ class Transfer:
         if not looks:
             raise Missing("nobody looked at the sender")
         last = max(n["new"] for _, n in looks)
-        total = max(last, self.spec["bytes"])
+        total = max(last, self.spec["bytes"]) - CLOSING
         start_s = self.series.first_s() + after_s
         inside = [(t_s, n) for t_s, n in looks if t_s >= start_s and
                   (n["notsent"] > 0 or n["new"] < total)]

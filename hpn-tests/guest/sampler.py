@@ -9,7 +9,7 @@ import time
 from tools import copy_path, out, read, series_path
 
 MEMORY_S = 0.2
-SOCKETS_S = 0.25
+SOCKETS_S = MEMORY_S
 QUICK_S = 0.020         # to look at a sender's socket or a growing file
 SAMPLES = 200           # and no more often than that
 PROGRAMS = ("ssh", "sshd-session", "sshd")
