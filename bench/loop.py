@@ -1,8 +1,8 @@
 """Measures a run over the loopback, in real time: CPU seconds per GB of each
 end, MB/s, and peak memory.
 
-All of it runs at real-time priority, where that is allowed: what two runs of the
-same cost is then a few percent apart, and not up to a half, as nobody else's
+All of it runs at real-time priority, where that is allowed: two runs of the
+same are then a few percent apart, and not up to a half, as nobody else's
 processes come between."""
 
 import contextlib

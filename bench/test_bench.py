@@ -125,7 +125,8 @@ def test_peers(prefix):
     assert not sides.is_bare("pristine")
     bare = os.path.join(prefix, "ssh")
     with open(bare, "w") as f:
-        f.write("#!/bin/sh\ncase $* in *NoneEnabled=yes*) exit 0; esac; exit 1\n")
+        f.write("#!/bin/sh\n"
+                "case $* in *NoneEnabled=yes*) exit 0; esac; exit 1\n")
     os.chmod(bare, 0o755)
     assert sides.is_bare(prefix)
     assert sides.version("openssh")["programs"] != \

@@ -16,8 +16,8 @@ import pytest
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "openssh"))
-from loopback import (OURS, place, read, status_kib,    # noqa: E402,F401
-                      wait_until)
+from loopback import (OURS, PRISTINE, place, read,      # noqa: E402,F401
+                      status_kib, wait_until)
 from test_idle import children, idle, memory_kib        # noqa: E402
 
 MIB = 1 << 20
@@ -70,11 +70,13 @@ def echo(listener):
         connection.close()
 
 
-def exchange(n):
-    """n connections through the forwarding, BATCH at a time."""
+def exchange(n, all_open):
+    """n connections through the forwarding, BATCH at a time, which are all open
+    at once: memory would be a matter of luck else."""
     for _ in range(n // BATCH):
         batch = [socket.create_connection(("127.0.0.1", FRONT))
                  for _ in range(BATCH)]
+        wait_until("all to open", all_open)
         for i, s in enumerate(batch):
             s.settimeout(60)
             s.sendall(bytes([i]))
@@ -84,37 +86,74 @@ def exchange(n):
             s.close()
 
 
-def test_channels(place):               # noqa: F811
-    """10,000 on one connection: from the 1,000th on neither end grows, and
-    no descriptor stays."""
-    sshd = place.sshd()
+@pytest.fixture
+def forwarding(place):                  # noqa: F811
+    """For a tree: one connection of it, with what exchange() needs. What is
+    returned has so many channels on it, and tells the peak memory (KiB) of ssh
+    and sshd, when they have closed."""
     listener = place.inside(
         lambda: socket.create_server(("127.0.0.1", ECHO), backlog=BATCH))
     threading.Thread(target=echo, args=(listener,), daemon=True).start()
-    ssh = place.start(place.ssh("-N", "-L", f"{FRONT}:127.0.0.1:{ECHO}",
-                                "root@127.0.0.1"), stdin=subprocess.DEVNULL)
-    wait_until("the forwarding", lambda: f":{FRONT} " in
-               place.run(["ss", "-Htln"]).stdout)
-    monitor = children(sshd.pid)[0]
-    ends = [ssh.pid, children(monitor)[0]]
-    before = [fds(pid) for pid in ends]
 
-    def memory_after(n):
-        place.inside(lambda: exchange(n) or True)
-        wait_until("the last to close",
-                   lambda: [fds(pid) for pid in ends] == before, 30)
-        return [status_kib(pid, "VmRSS") for pid in ends]
+    def connect(tree):
+        sshd = place.sshd(tree)
+        ssh = place.start(place.ssh("-N", "-L", f"{FRONT}:127.0.0.1:{ECHO}",
+                                    "root@127.0.0.1", tree=tree),
+                          stdin=subprocess.DEVNULL)
+        wait_until("the forwarding", lambda: f":{FRONT} " in
+                   place.run(["ss", "-Htln"]).stdout)
+        monitor = children(sshd.pid)[0]
+        ends = [ssh.pid, children(monitor)[0]]
+        before = [fds(pid) for pid in ends]
 
-    warm, after = memory_after(WARM), memory_after(CHANNELS - WARM)
-    print(f"KiB of ssh and sshd after {WARM} channels: {warm}, after "
-          f"{CHANNELS}: {after}")
+        def are_open(n):
+            return [fds(pid) - was for pid, was in zip(ends, before)] == [n, n]
+
+        def memory_after(n):
+            place.inside(lambda: exchange(n, lambda: are_open(BATCH)) or True)
+            wait_until("the last to close", lambda: are_open(0), 30)
+            return [status_kib(pid, "VmHWM") for pid in ends]
+
+        def end():
+            for process in (ssh, sshd):
+                process.terminate()
+                process.wait()
+        memory_after.end = end
+        return memory_after
+
+    yield connect
     listener.close()
+
+
+def test_memory_of_channels(forwarding):
+    """Of those that carry little: as stock's, and some for the window's own."""
+    peaks = []
+    for tree in (PRISTINE, OURS):
+        memory_after = forwarding(tree)
+        peaks.append(memory_after(WARM))
+        memory_after.end()
+    print(f"peak KiB of ssh and sshd, stock and ours: {peaks}")
+    for end, stock, ours in zip(("ssh", "sshd"), *peaks):
+        record(f"channels-peak-{end}", f"{WARM:,} channels of one connection, "
+               f"{BATCH} at a time", f"peak memory of {end}, KiB",
+               f"{ours:,}", f"{stock:,}")
+    for stock, ours in zip(*peaks):
+        assert ours <= stock * 1.1 + 2 * BATCH
+
+
+def test_channels(forwarding):
+    """10,000 on one connection: from the 1,000th on neither end grows, and
+    no descriptor stays."""
+    memory_after = forwarding(OURS)
+    warm, after = memory_after(WARM), memory_after(CHANNELS - WARM)
+    print(f"peak KiB of ssh and sshd after {WARM} channels: {warm}, after "
+          f"{CHANNELS}: {after}")
     for was, now in zip(warm, after):
         assert now <= was + FLAT_KIB
     for end, was, now in zip(("ssh", "sshd"), warm, after):
         record(f"channels-{end}", f"{CHANNELS:,} channels of one connection, "
-               f"{BATCH} at a time", f"memory of {end}, after {WARM:,} and "
-               "after all, KiB", f"{was:,}, {now:,}")
+               f"{BATCH} at a time", f"peak memory of {end}, after {WARM:,} "
+               "and after all, KiB", f"{was:,}, {now:,}")
 
 
 def test_movers(place):                 # noqa: F811
