@@ -113,6 +113,7 @@ struct channel_windows {
 	uint32_t limit;		/* bytes; 0: all windows are fixed */
 	struct chanbudget *budget;
 	int started;		/* there was a bulk channel */
+	int server;		/* which end we are */
 	u_int bulks;		/* so many there are */
 	int bounded;		/* the peer's buffers don't follow our credit */
 	int no_tcp;		/* the kernel can't tell: don't ask again */
@@ -213,6 +214,7 @@ windows_start(struct ssh *ssh, struct channel_windows *ws)
 {
 	ws->started = 1;
 	poly1305_evp_start();
+	ws->server = ssh->kex->server;
 	ws->bounded = (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0;
 	ws->path_rtt.cautious = !ws->bounded;
 	ws->inband.refused = (ssh->kex->flags & KEX_HAS_PING) == 0;
@@ -647,16 +649,17 @@ channel_window_status(const Channel *c, const struct channel_windows *ws,
 		fatal_fr(r, "sshbuf_putf");
 }
 
+/* After a disconnect, too, when the connection's state is gone */
 static void
-report(const struct ssh *ssh, struct channel_window *w,
-    const struct channel_windows *ws, uint64_t bytes)
+report(struct channel_window *w, const struct channel_windows *ws,
+    uint64_t bytes)
 {
 	uint64_t rate = mean_rate(w, bytes);
 	LogLevel level;
 
 	if (!w->bulk)
 		return;
-	level = ssh->kex->server ? SYSLOG_LEVEL_VERBOSE : SYSLOG_LEVEL_DEBUG1;
+	level = ws->server ? SYSLOG_LEVEL_VERBOSE : SYSLOG_LEVEL_DEBUG1;
 	if (bytes != 0)
 		do_log2(level, "channel %d: peak window %u, least rtt "
 		    "%llu.%llu ms, received %llu bytes, %llu.%llu MB/s", w->id,
@@ -683,7 +686,7 @@ channel_window_free(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 	if (w == NULL)
 		return;
 	/* Once the peer has closed, nobody asks for credit any more. */
-	report(ssh, w, ws, w->cw.consumed + (c->local_consumed - w->seen));
+	report(w, ws, w->cw.consumed + (c->local_consumed - w->seen));
 	if (ws->filler == w)
 		fill_segments(ssh, ws, NULL);
 	if (w->bulk)
@@ -703,6 +706,6 @@ channel_windows_report(struct ssh *ssh, struct channel_windows *ws)
 		return;
 	TAILQ_FOREACH(s, &ws->budget->shares, entry) {
 		w = (struct channel_window *)s;	/* its first member */
-		report(ssh, w, ws, w->cw.consumed);
+		report(w, ws, w->cw.consumed);
 	}
 }

@@ -224,6 +224,7 @@ class Server:
         wait_until("the connection's processes to go",
                    lambda: set(self.place.processes()) == self.before)
         assert self.place.still_serves(), self.log()
+        assert "terminated by signal" not in self.log()
         self.sshd.terminate()
         self.sshd.wait()
         wait_until("nothing left", lambda: not self.place.processes())
