@@ -186,6 +186,9 @@ for end, direction in (("client", "put"), ("server", "get")):
 # 3. Loss, both ways
 
 SEEDS = (1, 2, 3, 4, 5)
+# Losses under CUBIC: of five seeds of raw TCP the median is below 95 % of that
+# of five others in 1 of 4 cases (0.1 and 0.01 %, 10 seeds each, resampled).
+CUBIC_SEEDS = SEEDS + (6, 7, 8, 9, 10)
 LOSSES = {                              # fields, and bytes for CUBIC
     "loss-0.01": ({"loss": "0.01%"}, GB),
     "loss-0.1": ({"loss": "0.1%"}, GB // 4),
@@ -203,7 +206,7 @@ for name, (fields, cubic) in LOSSES.items():
     row(f"{name}-cubic", "netem",
         transfer("1g-200ms", "get", cubic, **fields),
         {"late": 0.95, "held_up": 0.02, "full_segments": 0.99},
-        seeds=SEEDS)
+        seeds=CUBIC_SEEDS if name.startswith("loss") else SEEDS)
 
 # A congestion control of one's own, where CUBIC has nearly nothing
 for direction, end in (("put", "ssh_options"), ("get", "sshd_options")):
