@@ -122,3 +122,26 @@ def test_series():
         s.at(6000000)
     with pytest.raises(Missing):
         s.goodput(2.5)
+
+
+@pytest.mark.parametrize("stall_s", [0, 2])
+def test_steady_part(tmp_path, stall_s):
+    """From slow start's end to the last of the data. That files and channels
+    are closed round trips later is no time in which it is slow; that nothing
+    goes in the middle is."""
+    segment, second = 1000, 10**7       # bytes; each second
+    looks = [(t / 4, int(min(t / 4, 2 + max(0, t / 4 - 2 - stall_s), 4) *
+                         second)) for t in range(1, 16 + 4 * stall_s)]
+    end_s = 4 + stall_s
+    looks += [(end_s + t, 4 * second) for t in (0, 0.3, 0.6, 0.9)]
+    looks += [(end_s + 1.2, 4 * second + 400)]
+    (tmp_path / "series").write_text(f"0.1 1\n{end_s} {4 * second}\n")
+    (tmp_path / "ss.log").write_text("".join(
+        f"{t_s:.3f} server\nESTAB 0 0 a b\n\t bytes_sent:{n} "
+        f"data_segs_out:{n // segment} delivered:{n // segment}\n"
+        for t_s, n in looks))
+    t = Transfer({"direction": "get", "bytes": 4 * second}, tmp_path)
+    if stall_s:
+        assert t.steady(0.4) < 0.8 * second / 1e6
+    else:
+        assert t.steady(0.4) == pytest.approx(second / 1e6, rel=0.01)
