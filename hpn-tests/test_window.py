@@ -6,7 +6,7 @@ import pytest
 
 import lab
 from measure import WINDOW_STOCK
-from scenarios import GB, transfer
+from scenarios import GB, MIB, transfer
 from scene import scenario
 
 
@@ -23,6 +23,7 @@ def test_lan_keeps_the_stock_window(scene, measured):
 CLOSED = re.compile(r"channel 0: peak window (\d+), least rtt ([\d.]+) ms, "
                     r"received (\d+) bytes, ([\d.]+) MB/s")
 AGAIN = transfer("1g-200ms", "get", GB // 10)
+LOSING = transfer("1g-200ms", "get", 16 * MIB, loss="0.1%", seed=1)
 
 
 @scenario("close-line", ours=AGAIN)
@@ -36,12 +37,16 @@ def test_close_says_how_it_went(scene):
     assert rate == pytest.approx(t.goodput(), rel=0.03)
 
 
-@scenario("repeats", one=AGAIN, two=AGAIN)
+@scenario("repeats", one=AGAIN, two=AGAIN, lost=LOSING, again=LOSING,
+          other=dict(LOSING, seed=2))
 def test_virtual_time_repeats(scene, measured):
-    """The same transfer twice, the same goodput. (Not if packets are lost: the
-    seed fixes what the guest's random pool starts with, and ssh's transfers
-    with one seed still differ.)"""
+    """The same transfer twice, the same goodput, and with losses, too: they
+    are those of the seed."""
     if not lab.virtual_time():
         pytest.skip("this kernel has netem, so time here is real")
-    one, two = scene["one"].goodput(), scene["two"].goodput()
-    measured.at_most("difference", abs(one / two - 1), 0.01, "{:.3%}")
+    for one, two in (("one", "two"), ("lost", "again")):
+        measured.at_most("difference", abs(
+            scene[one].goodput() / scene[two].goodput() - 1), 0.01, "{:.3%}")
+    measured.at_least("with another seed", abs(
+        scene["other"].goodput() / scene["lost"].goodput() - 1), 0.01,
+        "{:.0%}")
