@@ -176,8 +176,10 @@ def main():
     try:
         bench.measure(todo)
     except KeyboardInterrupt:
-        sys.exit(f"bench: interrupted; {bench.done - len(bench.failed)} runs "
-                 f"are in {name}, the same command goes on")
+        # What was written last may not have been counted yet
+        there = len(measured_before(chosen["path"], versions, table))
+        sys.exit(f"bench: interrupted; {there} runs are in {name}, the same "
+                 "command goes on")
     if bench.failed:
         sys.exit(f"bench: {len(bench.failed)} of {bench.total} runs failed")
 
