@@ -584,8 +584,7 @@ source_waits(const Channel *c)
 {
 	struct pollfd pfd = { .fd = c->rfd, .events = POLLIN };
 
-	return c->istate == CHAN_INPUT_OPEN && c->rfd != -1 &&
-	    poll(&pfd, 1, 0) == 1;
+	return c->rfd != -1 && poll(&pfd, 1, 0) == 1;
 }
 
 /* us that the kernel takes to send what it has, as fast as it says it sends */
@@ -608,9 +607,15 @@ channel_window_look(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 
 	if (w == NULL || !w->bulk)
 		return;
-	/* Nothing is read from the source that has no room in the window. */
-	waits = sshbuf_len(c->input) != 0 ||
-	    (c->remote_window == 0 && source_waits(c));
+	waits = sshbuf_len(c->input) != 0;
+	/*
+	 * Nothing is read from the source that has no room in the window: it
+	 * is polled for its data only to see when that is there.
+	 */
+	if (!waits && c->remote_window == 0 &&
+	    c->istate == CHAN_INPUT_OPEN && c->input_filter == NULL &&
+	    !(waits = source_waits(c)))
+		c->io_want |= SSH_CHAN_IO_RFD;
 	if (waits && c->remote_window == 0 &&
 	    !ssh_packet_have_data_to_write(ssh)) {
 		why = CHANSEND_WINDOW;

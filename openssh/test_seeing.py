@@ -122,6 +122,17 @@ def test_sender_waits_for_the_window(place, tree):
     assert window > 50 and path < 50 and no_data < 50
 
 
+# Each piece is gone before the next one comes: the window ends between two.
+IN_PIECES = (f"for i in $(seq 48); do head -c {MIB // 16} /dev/zero; "
+             f"sleep 0.01; done; head -c {17 * MIB} /dev/zero")
+
+
+def test_window_ends_before_its_data_comes(place):
+    place.sshd()
+    window, path, no_data = sender(place, "sleep 5; cat >/dev/null", IN_PIECES)
+    assert window > 50 and path < 50 and no_data < 50
+
+
 def test_sender_waits_for_data(place):
     place.sshd()
     window, path, no_data = sender(
