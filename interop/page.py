@@ -86,9 +86,9 @@ SANITIZED = """
 ## Under sanitizers
 
 Of `make check-sanitized`: ours, built by clang with ASan and UBSan; upstream's
-unit tests and file-tests, those of t-exec that go through channels, windows,
-packets, sftp and options, and upstream's fuzzers. A report of a sanitizer, a
-failed test and what stops a fuzzer is a finding each.
+file-tests, unit tests, the t-exec tests that aren't skipped here, and upstream's
+fuzzers. A report of a sanitizer, a failed test and what stops a fuzzer is a
+finding each.
 
 | what | runs | findings |
 |---|--:|--:|\
