@@ -165,6 +165,8 @@ def main():
     if not planned:
         raise BenchError(f"no run has {chosen['only']!r} in its name")
     versions = {side: sides.version(tree) for side, tree in trees.items()}
+    if any(r.get("client") == "chain" for r in planned):
+        versions["chain"] = sides.chain_version()
     before = measured_before(chosen["path"], versions, table)
     todo = [r for r in planned if runs.identity(r) not in before]
     os.makedirs(BENCH, exist_ok=True)

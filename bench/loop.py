@@ -6,8 +6,10 @@ same are then a few percent apart, and not up to a half, as nobody else's
 processes come between."""
 
 import contextlib
+import fcntl
 import os
 import select
+import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +17,7 @@ import time
 import pytest
 
 import project
+import runs
 from loopback import Place, read, status_kib, wait_until
 
 GB = 10**9
@@ -28,6 +31,8 @@ PRIORITY = 5
 # What makes a peer that has it, as HPN-SSH, use neither cipher nor MAC
 NO_CIPHER = ("NoneEnabled=yes", "NoneSwitch=yes", "NoneMacEnabled=yes")
 NO_CIPHER_SERVER = ("NoneEnabled yes", "NoneMacEnabled yes")
+CHAIN = os.path.join(project.BUILD, "chain")    # see chain.c
+PIPE_SIZE = 256 * 1024
 
 
 class LoopError(Exception):
@@ -167,6 +172,68 @@ def by_tcp(place, r, count):
     return time.monotonic() - start_s, client, server, None
 
 
+def socket_pair():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        here = socket.create_connection(listener.getsockname())
+        there, _ = listener.accept()
+    for end in (here, there):
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return here, there
+
+
+def wide_pipe():
+    ends = os.pipe()
+    fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+    return tuple(os.fdopen(end, mode) for end, mode in zip(ends, ("rb", "wb")))
+
+
+def by_chain(place, r, count):
+    """The same of what SSH can't do without: as many processes as it has, with
+    pipes and sockets between them as its are, that read, encrypt and write."""
+    cipher = runs.CHAIN[r["cipher"]]
+    scp, get = r["tool"] == "scp", r["direction"] == "get"
+    sender, receiver = ("server", "client") if get else ("client", "server")
+    source = ["head", "-c", str(count), "/dev/zero"]
+    sealed, to_open = place.inside(socket_pair)
+    # scp has sockets to its ssh, everything else has pipes
+    plain, to_seal = socket.socketpair() if scp and not get \
+        else reversed(wide_pipe())
+    opened, to_sink = socket.socketpair() if scp and get \
+        else reversed(wide_pipe())
+    with contextlib.ExitStack() as files:
+        for f in (sealed, to_open, plain, to_seal, opened, to_sink):
+            files.enter_context(f)
+
+        def open_file(name, mode):
+            return files.enter_context(open(name, mode))
+
+        nothing = open_file(os.devnull, "r+")
+        given, taken, copy = nothing, nothing, ["cat"]
+        if scp:
+            with open(f"{place.memory}/source", "wb") as f:
+                subprocess.run(source, stdout=f, check=True)
+            given = open_file(f"{place.memory}/source", "rb")
+            taken = open_file(f"{place.memory}/copy", "wb")
+            source = copy = [CHAIN, "copy"]
+        jobs = [(sender, source, given, plain),
+                (sender, [CHAIN, "seal", cipher], to_seal, sealed),
+                (receiver, [CHAIN, "open", cipher], to_open,
+                 opened if scp or not get else nothing)]
+        if scp or not get:
+            jobs.append((receiver, copy, to_sink, taken))
+        start_s = time.monotonic()
+        started = [(end, place.start(argv, stdin=stdin, stdout=stdout))
+                   for end, argv, stdin, stdout in jobs]
+    used = {"client": 0, "server": 0}
+    for i, (end, process) in enumerate(started):
+        status, cpu_s = reap(process)
+        if status != 0:
+            raise LoopError(f"{jobs[i][1]}: exit status {status}")
+        # who makes ssh's input is nobody's end
+        used[end] += cpu_s if scp or get or i > 0 else 0
+    return time.monotonic() - start_s, used["client"], used["server"], None
+
+
 def measure(r, trees):
     """Figures of a run: of COUNT bytes, less what a connection costs that
     carries none. That one comes first, and warms up what there is to warm."""
@@ -178,11 +245,12 @@ def measure(r, trees):
         except pytest.skip.Exception as e:
             raise LoopError(str(e)) from None
         try:
-            connect = (lambda count: by_tcp(place, r, count)) \
-                if r["tool"] == "raw" else \
-                (lambda count: by_ssh(place, r, trees, count))
             with real_time():
-                none, whole = connect(1), connect(COUNT)
+                none, whole = (by_tcp(place, r, count) if r["tool"] == "raw"
+                               else by_chain(place, r, count)
+                               if r["client"] == "chain"
+                               else by_ssh(place, r, trees, count)
+                               for count in (1, COUNT))
         except (AssertionError, pytest.fail.Exception) as e:
             raise LoopError(str(e)) from None
         finally:

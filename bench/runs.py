@@ -4,7 +4,8 @@
     link        its name in links.tsv; "loopback"
     tool        raw, ssh, scp, scp-O or sftp
     direction   get (the client receives) or put
-    client, server   a side: ours, stock, or a peer's name; not of raw TCP
+    client, server   a side: ours, stock, a peer's name, or "chain", what SSH
+                can't do without (see chain.c); not of raw TCP
     cipher      of kind cpu; "none" is neither cipher nor MAC, as some peers
                 have it
     repetition  from 1; in the lab it is the seed, of the losses above all
@@ -17,6 +18,8 @@ import itertools
 TOOLS = ("ssh", "scp", "scp-O", "sftp")
 CIPHERS = ("chacha20-poly1305@openssh.com", "aes128-gcm@openssh.com",
            "aes256-gcm@openssh.com", "aes128-ctr")
+CHAIN = {CIPHERS[0]: "chacha20-poly1305",    # a chain has these, of OpenSSL
+         CIPHERS[1]: "aes-128-gcm", CIPHERS[2]: "aes-256-gcm"}
 LONG, SHARED = "pacific", "fibre"       # for set-up and files; for the echo
 QUICK_REPS = 3      # of what chance has a part in, see chance()
 
@@ -68,7 +71,11 @@ def full(links, sides, bare):
     pairs, alike = (list(itertools.product(sides, sides)),
                     [(side, side) for side in sides])
     both = ("get", "put")
-    found = each("cpu", "loopback", ["ssh", "scp"], both, alike, CIPHERS)
+    found = []
+    for cipher in CIPHERS:
+        found += each("cpu", "loopback", ["ssh", "scp"], both,
+                      alike + [("chain", "chain")] * (cipher in CHAIN),
+                      [cipher])
     found += [r for r in each("cpu", "loopback", ["ssh"], both,
                               [(side, side) for side in bare], ["none"])
               if r["tool"] != "raw"]

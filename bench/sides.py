@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 
+import loop
 from project import BUILD, BenchError
 
 PROGRAMS = ("ssh", "scp", "sftp", "sshd")
@@ -52,7 +53,7 @@ def parse(peers):
         if not equals or not prefix or not name.isalnum():
             raise BenchError(f"PEERS: {word!r} is not NAME=PREFIX or "
                              "NAME=PREFIX:prefix-of-names")
-        if name in trees or name == "raw":
+        if name in trees or name in ("raw", "chain"):
             raise BenchError(f"PEERS: {name} is there already")
         trees[name] = lay(name, prefix, names)
     return trees
@@ -63,6 +64,13 @@ def is_bare(tree):
     return not subprocess.run(
         [os.path.join(BUILD, tree, "ssh"), "-F", "none", "-G", "-o",
          "NoneEnabled=yes", "localhost"], capture_output=True).returncode
+
+
+def chain_version():
+    with open(loop.CHAIN, "rb") as f:
+        digest = hashlib.file_digest(f, "sha256")
+    return {"version": "a chain of processes",
+            "programs": digest.hexdigest()[:12]}
 
 
 def version(tree):

@@ -3,7 +3,8 @@ cells. A cell is the median; its spread follows where it is over 1 %."""
 
 from runs import LONG, SHARED
 
-NAMES = {"ours": "ours", "stock": "stock", "raw": "raw TCP"}
+NAMES = {"ours": "ours", "stock": "stock", "raw": "raw TCP",
+         "chain": "bare chain"}
 TOOLS = {"ssh": "ssh host cat", "scp": "scp", "scp-O": "scp -O",
          "sftp": "sftp"}
 WAYS = {"get": "down", "put": "up"}
@@ -39,9 +40,9 @@ def rate(link):
 
 
 def sides(results):
-    """Columns: raw TCP, stock, ours, peers."""
+    """Columns: raw TCP, a chain, stock, ours, peers."""
     there = results.sides()
-    return ["raw"] + [s for s in ("stock", "ours") if s in there] + \
+    return ["raw"] + [s for s in ("chain", "stock", "ours") if s in there] + \
         [s for s in there if s not in NAMES]
 
 
@@ -128,7 +129,7 @@ OTHER = (   # what, its unit; kind, figure, scale, and fields of the runs
 
 
 def other(results):
-    columns = sides(results)
+    columns = [s for s in sides(results) if s != "chain"]
     rows = [["", "", "link"] + [name(s) for s in columns]]
     for what, unit, kind, figure, scale, fields in OTHER:
         values = [results.select(kind=kind).of_side(

@@ -138,6 +138,7 @@ def test_peers(prefix):
     ("hpn=", "'hpn=' is not NAME=PREFIX"),
     ("../x=/opt", "is not NAME=PREFIX"),
     ("ours=/usr", "ours is there already"),
+    ("chain=/usr", "chain is there already"),
     ("hpn=/nonexistent:hpn", "no hpnssh below /nonexistent")])
 def test_bad_peers(peers, error):
     with pytest.raises(BenchError, match=error):
@@ -176,6 +177,12 @@ def test_plan():
             if r.get("cipher") == "none"]
     assert {(r["kind"], r["client"], r["server"]) for r in bare} == \
         {("cpu", "twin", "twin")}
+    # what a chain is held against: its cipher, tool and direction
+    chains = [r for r in full if "chain" in (r.get("client"), r.get("server"))]
+    assert {(r["kind"], r["tool"], r["direction"], r["client"], r["server"],
+             r["cipher"]) for r in chains} == \
+        {("cpu", tool, way, "chain", "chain", cipher) for cipher in runs.CHAIN
+         for tool in ("ssh", "scp") for way in ("get", "put")}
     only = runs.plan(table, three, True, reps=2, only="pacific/ssh")
     assert {r["repetition"] for r in only} == {1, 2}
     assert all("pacific/ssh" in runs.identity(r) for r in only)
@@ -376,6 +383,12 @@ def test_tables():
     assert tables.headline(few)[0][5:] == ["raw TCP", "stock", "ours",
                                            "of raw"]
     assert len(tables.pairings(few)) == 1       # nor have pairs that weren't
+    # a chain has CPU time, and nothing else
+    chain = Results(data.records + [record(
+        "chain", 1, {"name": "loopback"}, "cpu", {"cpu_s_per_gb": 2.0}, "real",
+        cipher=data.select(kind="cpu").records[0]["cipher"])])
+    assert "bare chain" in [row[2] for row in tables.cpu(chain)]
+    assert tables.other(chain) == tables.other(data)
 
 
 def test_labels_keep_apart():
@@ -529,6 +542,47 @@ def test_loopback(monkeypatch):
     # neither knows how to do without a cipher
     with pytest.raises(loop.LoopError, match="NoneEnabled"):
         loop.measure(dict(r, cipher="none"), sides.OWN)
+
+
+@pytest.mark.parametrize("tool", ["ssh", "scp"])
+@pytest.mark.parametrize("direction", ["get", "put"])
+def test_chain_is_measured(monkeypatch, tool, direction):
+    needs_root()
+    monkeypatch.setattr(loop, "COUNT", 10**8)
+    r = runs.run("cpu", "loopback", tool, direction, ("chain", "chain"),
+                 "aes128-gcm@openssh.com")
+    figures, _ = loop.measure(r, sides.OWN)
+    assert min(figures.values()) > 0, figures
+    monkeypatch.setitem(runs.CHAIN, r["cipher"], "nosuch")
+    with pytest.raises(loop.LoopError, match="nosuch.*: exit status 1"):
+        loop.measure(r, sides.OWN)
+
+
+@pytest.mark.parametrize("cipher", runs.CHAIN.values())
+def test_chain(cipher):
+    """What was sealed is opened, and nothing else."""
+    def chain(data, *words):
+        done = subprocess.run([loop.CHAIN, *words], input=data,
+                              capture_output=True)
+        return done.stdout, done.returncode, done.stderr.decode()
+
+    plain = os.urandom(200001)
+    sealed, status, _ = chain(plain, "seal", cipher)
+    # to each packet, of 32 KiB at most, a length of 4 and a tag of 16
+    assert status == 0 and len(sealed) >= len(plain) + 7 * 20
+    assert plain[:1000] not in sealed
+    assert chain(sealed, "open", cipher) == (plain, 0, "")
+    assert chain(plain, "copy") == (plain, 0, "")
+    assert chain(sealed[:-1], "open", cipher)[1:] == \
+        (1, "chain: the last packet is cut short\n")
+    changed = bytearray(sealed)
+    changed[5] ^= 1
+    assert chain(bytes(changed), "open", cipher) == \
+        (b"", 1, "chain: a packet is not what was sealed\n")
+    assert chain(b"\xff" * 50, "open", cipher)[1:] == \
+        (1, "chain: a packet of 4294967295 bytes\n")
+    for words in ((), ("seal",), ("seal", "aes-128-cbc"), ("seal", "x")):
+        assert chain(b"", *words)[1] == 1
 
 
 def test_real_time():
