@@ -86,7 +86,7 @@ SANITIZED = """
 ## Under sanitizers
 
 Of `make check-sanitized`: ours, built by clang with ASan and UBSan; upstream's
-file-tests, unit tests, the t-exec tests that aren't skipped here, and upstream's
+file-tests, unit tests, those of t-exec that aren't skipped here, and upstream's
 fuzzers. A report of a sanitizer, a failed test and what stops a fuzzer is a
 finding each.
 
