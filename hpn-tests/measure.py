@@ -254,10 +254,15 @@ class Transfer:
         return looks[:last]
 
     def mean_segment(self):
-        """Bytes in a segment that the sender's TCP sent, of its MSS."""
-        n = {k: int(v) for _, text in self.sender_samples() for k, v in
-             re.findall(r"\b(bytes_sent|data_segs_out|mss):(\d+)", text)}
-        return n["bytes_sent"] / n["data_segs_out"] / n["mss"]
+        """Bytes in a segment that the sender's TCP sent, of its MSS; of what
+        it sent again it has its own way (BBR's sometimes in halves)."""
+        n = {"bytes_retrans": 0, "retrans": 0}
+        for _, text in self.sender_samples():
+            n.update((k, int(v)) for k, v in re.findall(
+                r"\b(bytes_sent|bytes_retrans|data_segs_out|mss|retrans)"
+                r":(?:\d+/)?(\d+)", text))
+        return (n["bytes_sent"] - n["bytes_retrans"]) / \
+            (n["data_segs_out"] - n["retrans"]) / n["mss"]
 
     def lost(self):
         """Share of the segments that the sender's TCP sent again."""

@@ -90,6 +90,21 @@ def test_held_up(tmp_path):
     assert transfer.held_up() == [False, True, False, False]
 
 
+@pytest.mark.parametrize("again", [0, 100])
+@pytest.mark.parametrize("size", [1, 0.9])
+def test_mean_segment(tmp_path, size, again):
+    """What is sent for the first time counts, whatever is sent again."""
+    counts = f"data_segs_out:{1000 + again} bytes_sent:" \
+        f"{int(1448000 * size) + again * 724}"
+    if again:
+        counts += f" bytes_retrans:{again * 724} retrans:3/{again}"
+    (tmp_path / "ss.log").write_text(
+        "2.000 server\ncubic mss:1448 rcvmss:536 data_segs_out:1 "
+        f"bytes_sent:22\n3.000 server\ncubic mss:1448 rcvmss:536 {counts}\n")
+    transfer = Transfer({"direction": "get"}, str(tmp_path))
+    assert transfer.mean_segment() == size
+
+
 def test_only_what_there_is():
     done = run_self("-k", "no-such-row")
     assert done.returncode == 1
