@@ -203,9 +203,11 @@ for name, (fields, cubic) in LOSSES.items():
         seeds=SEEDS)
     # Under CUBIC goodput is a matter of luck until many segments were lost:
     # raw TCP's own seeds differ by a factor of 3 over 500 MB.
+    # With jitter it is slow start that decides, see README.md
+    whole = {} if name == "jitter-10" else {"goodput": 0.95}
     row(f"{name}-cubic", "netem",
         transfer("1g-200ms", "get", cubic, **fields),
-        {"late": 0.95, "held_up": 0.02, "full_segments": 0.99},
+        {"late": 0.95, **whole, "held_up": 0.02, "full_segments": 0.99},
         seeds=CUBIC_SEEDS if name.startswith("loss") else SEEDS)
 
 # A congestion control of one's own, where CUBIC has nearly nothing
