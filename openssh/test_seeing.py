@@ -6,6 +6,7 @@ import shlex
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
 from signal import SIGKILL, SIGTERM
@@ -123,8 +124,13 @@ def test_sender_waits_for_the_window(place, tree):
 
 
 # Each piece is gone before the next one comes: the window ends between two.
-IN_PIECES = (f"for i in $(seq 48); do head -c {MIB // 16} /dev/zero; "
-             f"sleep 0.01; done; head -c {17 * MIB} /dev/zero")
+IN_PIECES = "exec " + shlex.join([sys.executable, "-c", f"""\
+import sys, time
+for size in [{MIB // 16}] * 48 + [{17 * MIB}]:
+    sys.stdout.buffer.write(bytes(size))
+    sys.stdout.flush()
+    time.sleep(0.01)
+"""])
 
 
 def test_window_ends_before_its_data_comes(place):
