@@ -66,7 +66,9 @@ int	 channel_window_more(struct ssh *, const Channel *,
 
 /*
  * Looks at what an open channel's sender waits for. To be called before each
- * wait, with what came until now sent as far as it could be.
+ * wait, with what came until now sent as far as it could be, and before the
+ * stock code says what it wants polled: while the window is used up and the
+ * source has nothing, the source is added to that.
  */
 void	 channel_window_look(struct ssh *, Channel *,
 	    struct channel_windows *);
