@@ -17,8 +17,11 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/stat.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,13 +37,40 @@
 
 #define READ_SIZE	(256 * 1024)
 
+/* What digests are made of, and for whom */
+struct source {
+	int fd;			/* of the file */
+	int in, out;		/* of the client, or -1 */
+	u_char *buf;		/* READ_SIZE bytes */
+};
+
 /*
- * The digest of up to len bytes from offset, less where the file ends. *got is
- * how many there were.
+ * Returns 1 if the client has closed either direction. What it sent and
+ * nobody has read yet does not hide that.
  */
 static int
-digest(int fd, uint64_t offset, uint64_t len, u_char *buf,
-    u_char out[SFTP_CHECK_LEN], uint64_t *got)
+client_gone(const struct source *s)
+{
+#ifdef POLLRDHUP
+	const short hangup = POLLRDHUP;
+#else
+	const short hangup = 0;
+#endif
+	struct pollfd pfd[2] = {
+		{ .fd = s->in, .events = hangup },
+		{ .fd = s->out }
+	};
+
+	return poll(pfd, 2, 0) > 0;
+}
+
+/*
+ * Puts the digest of up to len bytes from offset into d, of less where the
+ * file ends. *got is the number of bytes that there were.
+ */
+static int
+digest(const struct source *s, uint64_t offset, uint64_t len,
+    u_char d[SFTP_CHECK_LEN], uint64_t *got)
 {
 	struct ssh_digest_ctx *ctx;
 	ssize_t n = 1;
@@ -49,26 +79,30 @@ digest(int fd, uint64_t offset, uint64_t len, u_char *buf,
 	if ((ctx = ssh_digest_start(SSH_DIGEST_SHA256)) == NULL)
 		return SSH_ERR_LIBCRYPTO_ERROR;
 	for (*got = 0; r == 0 && *got < len && n != 0; ) {
-		n = pread(fd, buf, MINIMUM(len - *got, READ_SIZE),
+		if (client_gone(s)) {
+			r = SSH_ERR_CONN_CLOSED;
+			break;
+		}
+		n = pread(s->fd, s->buf, MINIMUM(len - *got, READ_SIZE),
 		    offset + *got);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
 			r = SSH_ERR_SYSTEM_ERROR;
 		else {
-			r = ssh_digest_update(ctx, buf, n);
+			r = ssh_digest_update(ctx, s->buf, n);
 			*got += n;
 		}
 	}
 	if (r == 0)
-		r = ssh_digest_final(ctx, out, SFTP_CHECK_LEN);
+		r = ssh_digest_final(ctx, d, SFTP_CHECK_LEN);
 	ssh_digest_free(ctx);
 	return r;
 }
 
 static int
-digest_blocks(int fd, uint64_t start, uint64_t len, uint32_t block,
-    u_char *buf, struct sshbuf *out)
+digest_blocks(const struct source *s, uint64_t start, uint64_t len,
+    uint32_t block, struct sshbuf *reply)
 {
 	u_char d[SFTP_CHECK_LEN];
 	uint64_t size, got;
@@ -77,13 +111,13 @@ digest_blocks(int fd, uint64_t start, uint64_t len, uint32_t block,
 
 	do {
 		size = block == 0 ? len : MINIMUM(len, block);
-		if ((r = digest(fd, start, size, buf, d, &got)) != 0)
+		if ((r = digest(s, start, size, d, &got)) != 0)
 			return r;
 		if (got == 0 && block != 0)
 			break;
 		if (n++ == SFTP_CHECK_MAX)
 			return SSH_ERR_INVALID_ARGUMENT;
-		if ((r = sshbuf_put(out, d, sizeof(d))) != 0)
+		if ((r = sshbuf_put(reply, d, sizeof(d))) != 0)
 			return r;
 		start += got;
 		len -= got;
@@ -91,29 +125,52 @@ digest_blocks(int fd, uint64_t start, uint64_t len, uint32_t block,
 	return 0;
 }
 
+/*
+ * Checks what the file is, and takes off *len what lies behind the file's end.
+ * Returns 0, INVALID_ARGUMENT, or SYSTEM_ERROR with read(2)'s errno.
+ */
+static int
+check_range(int fd, uint64_t start, uint64_t *len)
+{
+	struct stat st;
+	uint64_t size;
+	int flags;
+
+	if ((flags = fcntl(fd, F_GETFL)) == -1 || fstat(fd, &st) == -1)
+		return SSH_ERR_SYSTEM_ERROR;
+	if ((flags & O_ACCMODE) == O_WRONLY) {
+		errno = EBADF;
+		return SSH_ERR_SYSTEM_ERROR;
+	}
+	if (!S_ISREG(st.st_mode) || start > INT64_MAX)
+		return SSH_ERR_INVALID_ARGUMENT;
+	size = (uint64_t)st.st_size > start ? st.st_size - start : 0;
+	if (*len == 0 || *len > size)
+		*len = size;
+	return *len <= SFTP_CHECK_BYTES ? 0 : SSH_ERR_INVALID_ARGUMENT;
+}
+
 int
 sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
-    struct sshbuf *out)
+    int in, int out, struct sshbuf *reply)
 {
-	u_char *buf;
+	struct source s = { .fd = fd, .in = in, .out = out };
 	int r;
 
 	if (block != 0 && block < SFTP_CHECK_BLOCK_MIN)
 		return SSH_ERR_INVALID_ARGUMENT;
-	if (start > INT64_MAX)
-		return SSH_ERR_INVALID_ARGUMENT;
-	if (len == 0 || len > INT64_MAX - start)
-		len = INT64_MAX - start;
-	if ((buf = malloc(READ_SIZE)) == NULL)
+	if ((r = check_range(fd, start, &len)) != 0)
+		return r;
+	if ((s.buf = malloc(READ_SIZE)) == NULL)
 		return SSH_ERR_ALLOC_FAIL;
-	r = digest_blocks(fd, start, len, block, buf, out);
-	free(buf);
+	r = digest_blocks(&s, start, len, block, reply);
+	free(s.buf);
 	return r;
 }
 
 int
 sftp_check_request(struct sshbuf *m, u_int id, const u_char *handle,
-    size_t handle_len, uint64_t len)
+    size_t handle_len, uint64_t start, uint64_t len)
 {
 	int r;
 
@@ -122,7 +179,7 @@ sftp_check_request(struct sshbuf *m, u_int id, const u_char *handle,
 	    (r = sshbuf_put_cstring(m, "check-file-handle")) != 0 ||
 	    (r = sshbuf_put_string(m, handle, handle_len)) != 0 ||
 	    (r = sshbuf_put_cstring(m, SFTP_CHECK_ALG)) != 0 ||
-	    (r = sshbuf_put_u64(m, 0)) != 0 ||
+	    (r = sshbuf_put_u64(m, start)) != 0 ||
 	    (r = sshbuf_put_u64(m, len)) != 0 ||
 	    (r = sshbuf_put_u32(m, 0)) != 0)
 		return r;
@@ -139,7 +196,7 @@ sftp_check_list(const char *list)
 }
 
 int
-sftp_check_reply(struct sshbuf *m, u_char *out)
+sftp_check_reply(struct sshbuf *m, u_char d[SFTP_CHECK_LEN])
 {
 	char *s;
 	int r, named;
@@ -155,7 +212,7 @@ sftp_check_reply(struct sshbuf *m, u_char *out)
 	}
 	r = strcmp(s, SFTP_CHECK_ALG) == 0 &&
 	    sshbuf_len(m) == SFTP_CHECK_LEN ?
-	    sshbuf_get(m, out, SFTP_CHECK_LEN) : SSH_ERR_INVALID_FORMAT;
+	    sshbuf_get(m, d, SFTP_CHECK_LEN) : SSH_ERR_INVALID_FORMAT;
 	free(s);
 	return r;
 }

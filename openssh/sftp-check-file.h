@@ -25,32 +25,39 @@ struct sshbuf;
  */
 #define SFTP_CHECK_ALG		"sha256"
 #define SFTP_CHECK_LEN		32	/* bytes of a digest */
-#define SFTP_CHECK_BLOCK_MIN	256	/* bytes, of content */
+#define SFTP_CHECK_BLOCK_MIN	256	/* bytes of content */
 #define SFTP_CHECK_MAX		4096	/* digests in a reply */
+#define SFTP_CHECK_BYTES	(32 * 1024 * 1024)	/* bytes a request reads */
 
 /*
- * Appends the digest of each block of so many bytes (0: of all), beginning at
- * start and ending after len bytes (0: with the file). Where the file ends is
- * the end, too. The last block may be shorter; of nothing there is no digest,
- * unless the block size is 0. Returns 0 or SSH_ERR_*: INVALID_ARGUMENT for too
- * many or too small blocks, SYSTEM_ERROR with errno of pread(2).
+ * Appends to reply the digest of each block of block bytes (0: of all in one),
+ * from start on. It ends after len bytes (0: with the file), and where the file
+ * ends. The last block may be shorter. There is no digest of nothing, unless
+ * block is 0. It stops when the client whose requests and replies go through
+ * the descriptors in and out hangs up (-1: it has none).
+ *
+ * Returns 0 or SSH_ERR_*: INVALID_ARGUMENT for a file that is not a regular
+ * one, more than SFTP_CHECK_BYTES, and blocks that are too many or too small;
+ * SYSTEM_ERROR with errno of read(2), EBADF where fd is not open for reading;
+ * CONN_CLOSED when the client has gone.
  */
-int	 sftp_check_file(int, uint64_t, uint64_t, uint32_t, struct sshbuf *);
+int	 sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
+	    int in, int out, struct sshbuf *reply);
 
 /*
- * Makes a request of it, with that id: for one digest, of the first len bytes of
- * the file behind a handle. Returns 0 or SSH_ERR_*.
+ * Puts a request into m, with that id: for one digest, of len bytes from start
+ * of the file behind a handle. Returns 0 or SSH_ERR_*.
  */
-int	 sftp_check_request(struct sshbuf *, u_int, const u_char *, size_t,
-	    uint64_t);
+int	 sftp_check_request(struct sshbuf *m, u_int id, const u_char *handle,
+	    size_t handle_len, uint64_t start, uint64_t len);
 
-/* Whether the list that the other end sent has the digest that we have */
-int	 sftp_check_list(const char *);
+/* Returns 1 if the other end's list of digests has the one that we have. */
+int	 sftp_check_list(const char *list);
 
 /*
  * Takes the one digest from what follows the id in a reply, with the reply's
  * name before it or without. Returns 0 or SSH_ERR_INVALID_FORMAT.
  */
-int	 sftp_check_reply(struct sshbuf *, u_char *);
+int	 sftp_check_reply(struct sshbuf *m, u_char d[SFTP_CHECK_LEN]);
 
 #endif /* SFTP_CHECK_FILE_H */

@@ -19,10 +19,13 @@
 #include <sys/types.h>
 
 #include <stdint.h>
+#include <string.h>
 
 #include "log.h"
+#include "misc.h"
 #include "sshbuf.h"
 #include "ssherr.h"
+#include "sftp.h"
 #include "sftp-check-file.h"
 #include "sftp-resume.h"
 
@@ -68,16 +71,97 @@ sftp_resume_say(const struct sftp_resume *s, const char *path)
 		    (unsigned long long)at, (unsigned long long)s->size);
 }
 
+void
+sftp_compare_start(struct sftp_compare *c, int fd, uint64_t len)
+{
+	memset(c, 0, sizeof(*c));
+	c->fd = fd;
+	c->len = len;
+	c->step = SFTP_CHECK_BYTES;
+	c->same = SFTP_SAME_YES;
+}
+
 int
-sftp_resume_digest(int fd, uint64_t len, u_char *out)
+sftp_compare_more(const struct sftp_compare *c)
+{
+	return c->same == SFTP_SAME_YES && c->asked < c->len &&
+	    c->outstanding < SFTP_COMPARE_AHEAD;
+}
+
+int
+sftp_compare_ask(struct sftp_compare *c, struct sshbuf *m, u_int id,
+    const u_char *handle, size_t handle_len)
+{
+	struct sftp_piece *p = &c->piece[c->outstanding++];
+
+	memset(p, 0, sizeof(*p));
+	p->id = id;
+	p->start = c->asked;
+	p->len = MINIMUM(c->len - c->asked, c->step);
+	c->asked += p->len;
+	return sftp_check_request(m, id, handle, handle_len, p->start, p->len);
+}
+
+static void
+digest_piece(const struct sftp_compare *c, struct sftp_piece *p)
 {
 	struct sshbuf *b;
-	int r;
 
 	if ((b = sshbuf_new()) == NULL)
-		return SSH_ERR_ALLOC_FAIL;
-	if ((r = sftp_check_file(fd, 0, len, 0, b)) == 0)
-		r = sshbuf_get(b, out, SFTP_CHECK_LEN);
+		fatal_f("sshbuf_new failed");
+	p->digested = 1;
+	p->failed = sftp_check_file(c->fd, p->start, p->len, 0, -1, -1,
+	    b) != 0 || sshbuf_get(b, p->ours, sizeof(p->ours)) != 0;
 	sshbuf_free(b);
-	return r;
+}
+
+void
+sftp_compare_read(struct sftp_compare *c)
+{
+	u_int i;
+
+	for (i = 0; i < c->outstanding; i++) {
+		if (!c->piece[i].digested) {
+			digest_piece(c, &c->piece[i]);
+			return;
+		}
+	}
+}
+
+/* What a reply of that type, without its id, says of the piece */
+static enum sftp_same
+compare_piece(const struct sftp_compare *c, struct sftp_piece *p, u_char type,
+    struct sshbuf *m)
+{
+	u_char theirs[SFTP_CHECK_LEN];
+
+	if (type != SSH2_FXP_EXTENDED_REPLY || sftp_check_reply(m, theirs) != 0)
+		return SFTP_SAME_UNKNOWN;
+	if (!p->digested)
+		digest_piece(c, p);
+	return !p->failed && memcmp(p->ours, theirs, sizeof(theirs)) == 0 ?
+	    SFTP_SAME_YES : SFTP_SAME_NO;
+}
+
+int
+sftp_compare_reply(struct sftp_compare *c, struct sshbuf *m)
+{
+	u_char type;
+	u_int i, id;
+	int r;
+
+	if ((r = sshbuf_get_u8(m, &type)) != 0 ||
+	    (r = sshbuf_get_u32(m, &id)) != 0)
+		return r;
+	for (i = 0; i < c->outstanding && c->piece[i].id != id; i++)
+		;
+	if (i == c->outstanding)
+		return SSH_ERR_INVALID_FORMAT;
+	/* Once it is known, later pieces don't matter. */
+	if (c->same == SFTP_SAME_YES)
+		c->same = compare_piece(c, &c->piece[i], type, m);
+	c->outstanding--;
+	memmove(&c->piece[i], &c->piece[i + 1],
+	    (c->outstanding - i) * sizeof(c->piece[0]));
+	return 0;
 }

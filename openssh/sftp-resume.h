@@ -17,8 +17,12 @@
 #ifndef SFTP_RESUME_H
 #define SFTP_RESUME_H
 
+#include "sftp-check-file.h"
+
 /* Value of sftp_download()'s and sftp_upload()'s resume, besides 0 and 1 */
 #define SFTP_RESUME_CHECKED	2
+
+struct sshbuf;
 
 /* Whether what is there is how the source begins */
 enum sftp_same {
@@ -43,7 +47,52 @@ uint64_t sftp_resume_at(const struct sftp_resume *);
 /* Tells the user what has been decided about the file. */
 void	 sftp_resume_say(const struct sftp_resume *, const char *);
 
-/* Takes the first len bytes' digest of an open file. Returns 0 or SSH_ERR_*. */
-int	 sftp_resume_digest(int, uint64_t, u_char *);
+/*
+ * Compares the first bytes of a file here with those of a file at the server,
+ * in pieces: sftp-server reads no more than SFTP_CHECK_BYTES for a request.
+ * Several requests are outstanding, so that neither end waits for the path.
+ */
+#define SFTP_COMPARE_AHEAD	8	/* requests */
+
+struct sftp_compare {
+	int fd;			/* of the file here */
+	uint64_t len;		/* bytes to compare */
+	uint64_t asked;		/* bytes that were asked for */
+	uint64_t step;		/* bytes that a request asks for */
+	enum sftp_same same;	/* YES until something says otherwise */
+	u_int outstanding;	/* requests; they are the first of: */
+	struct sftp_piece {
+		u_int id;
+		uint64_t start, len;	/* bytes */
+		int digested;		/* ours is there, or failed is */
+		int failed;		/* the file here could not be read */
+		u_char ours[SFTP_CHECK_LEN];
+	} piece[SFTP_COMPARE_AHEAD];
+};
+
+/* Starts to compare len bytes, at least one, with those of the open fd. */
+void	 sftp_compare_start(struct sftp_compare *c, int fd, uint64_t len);
+
+/* Returns 1 while another request is to be sent now. */
+int	 sftp_compare_more(const struct sftp_compare *c);
+
+/*
+ * Puts the next request into m, with that id, for the file behind a handle.
+ * Returns 0 or SSH_ERR_*.
+ */
+int	 sftp_compare_ask(struct sftp_compare *c, struct sshbuf *m, u_int id,
+	    const u_char *handle, size_t handle_len);
+
+/*
+ * Takes our own digest of the oldest piece that lacks it, if any: to be called
+ * while the server is at work.
+ */
+void	 sftp_compare_read(struct sftp_compare *c);
+
+/*
+ * Takes the reply in m, in any order. Returns 0 or SSH_ERR_*: INVALID_FORMAT
+ * if it answers none of the requests.
+ */
+int	 sftp_compare_reply(struct sftp_compare *c, struct sshbuf *m);
 
 #endif /* SFTP_RESUME_H */

@@ -32,7 +32,7 @@ def resume(tmp_path):
 
     def go(direction, *options, server=SERVER):
         log, program = tmp_path / "log", tmp_path / "server"
-        program.write_text(f"#!/bin/sh\nexec {shlex.quote(server)} -e -l info "
+        program.write_text(f"#!/bin/sh\nexec {shlex.quote(server)} -e -l debug "
                            f"2> {shlex.quote(str(log))}\n")
         program.chmod(0o755)
         ends = (f"x:{source}", dest) if direction == "get" else \
@@ -42,7 +42,7 @@ def resume(tmp_path):
             r"bytes read (\d+) written (\d+)", log.read_text()) for n in pair)
         return status, error, moved
 
-    go.source, go.dest = source, dest
+    go.source, go.dest, go.log = source, dest, tmp_path / "log"
     return go
 
 
@@ -89,6 +89,29 @@ def test_times_and_modes(resume, direction):
     assert resume(direction, "-p") == (0, "", SIZE - 7)
     st = resume.dest.stat()
     assert (st.st_mode & 0o777, st.st_mtime) == (0o640, 1234567890)
+
+
+@BOTH
+@pytest.mark.parametrize("same", [True, False])
+def test_large_ones_are_compared_in_pieces(resume, direction, same):
+    """As sftp-server reads no more than 32 MiB for a request."""
+    size, have, piece = 72 << 20, 70 << 20, 32 << 20        # with a hole
+    os.truncate(resume.source, size)
+    resume.dest.write_bytes(resume.source.read_bytes()[:SIZE])
+    os.truncate(resume.dest, have)
+    if not same:
+        with open(resume.dest, "r+b") as f:
+            f.seek(have - 1)
+            f.write(b"x")
+    status, error, moved = resume(direction)
+    assert status == 0
+    assert ("is not what the source begins with" in error) == (not same)
+    assert moved == size - have * same
+    asked = re.findall(r"check-file .* off (\d+) len (\d+) block 0",
+                       resume.log.read_text())
+    assert [tuple(map(int, pair)) for pair in asked] == [
+        (at, min(piece, have - at)) for at in range(0, have, piece)]
+    assert resume.dest.read_bytes() == resume.source.read_bytes()
 
 
 needs_pristine = pytest.mark.skipif(
@@ -185,8 +208,9 @@ def test_refused(tmp_path, argv, words):
 class Session:
     """Sends requests as they are, and reads what comes back."""
 
-    def __init__(self):
-        self.process = subprocess.Popen([SERVER], stdin=subprocess.PIPE,
+    def __init__(self, *options, server=SERVER):
+        self.process = subprocess.Popen([server, *options],
+                                        stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, bufsize=0)
         self.send(struct.pack(">BI", 1, 3))
         version = self.receive()
@@ -211,18 +235,28 @@ class Session:
         self.send(body)
         return self.receive()
 
-    def open(self, path, kind=3):
-        tail = struct.pack(">II", 1, 0) if kind == 3 else b""
+    def open(self, path, kind=3, flags=1):
+        tail = struct.pack(">II", flags, 0) if kind == 3 else b""
         reply = self.ask(struct.pack(">BI", kind, 7) + string(path) + tail)
         assert reply[:5] == struct.pack(">BI", 102, 7)
         return reply[9:]
 
+    def memory(self, name):
+        """kB, of a line in the process's status"""
+        with open(f"/proc/{self.process.pid}/status") as f:
+            return int(re.search(rf"{name}:\s+(\d+) kB", f.read()).group(1))
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        try:
+            assert self.process.wait(60) == 0
+        finally:
+            self.process.kill()
+
     def check(self, handle, algs, start, length, block):
         """The digests, or the status"""
-        reply = self.ask(struct.pack(">BI", 200, 8) +
-                         string(b"check-file-handle") + string(handle) +
-                         string(algs) +
-                         struct.pack(">QQI", start, length, block))
+        reply = self.ask(check_request(handle, algs, start, length, block))
         kind, number = struct.unpack(">BI", reply[:5])
         assert number == 8
         if kind == 101:
@@ -237,16 +271,21 @@ def string(data):
     return struct.pack(">I", len(data)) + data
 
 
+def check_request(handle, algs, start, length, block):
+    return struct.pack(">BI", 200, 8) + string(b"check-file-handle") + \
+        string(handle) + string(algs) + \
+        struct.pack(">QQI", start, length, block)
+
+
 @pytest.fixture
 def session():
     session = Session()
     yield session
-    session.process.stdin.close()
-    session.process.stdout.close()
-    try:
-        assert session.process.wait(10) == 0
-    finally:
-        session.process.kill()
+    session.end()
+
+
+READ, WRITE, CREATE = 1, 2, 8                   # SSH_FXF_*
+NO_SUCH_FILE, DENIED, FAILURE, UNSUPPORTED = 2, 3, 4, 8
 
 
 def test_check_file(tmp_path, session):
@@ -262,7 +301,6 @@ def test_check_file(tmp_path, session):
     assert check(handle, "sha256", 5, 600000, 0) == digest(5, 600005)
     assert check(handle, "sha256", 0, 0, 300000) == \
         digest(0, 300000) + digest(300000, 600000) + digest(600000, None)
-    UNSUPPORTED, FAILURE = 8, 4
     assert check(handle, "md5", 0, 0, 0) == UNSUPPORTED
     assert check(handle, "", 0, 0, 0) == UNSUPPORTED
     assert check(handle, "sha256", 0, 0, 255) == FAILURE
@@ -273,6 +311,88 @@ def test_check_file(tmp_path, session):
     os.truncate(tmp_path / "file", 2 << 30)
     assert check(handle, "sha256", 0, 0, 256) == FAILURE
     assert check(handle, "sha256", 0, 1000, 1000) == digest(0, 1000)
+
+
+@pytest.mark.parametrize("options,allowed", [
+    (("-R",), True), (("-p", "open,close,read"), True),
+    (("-P", "write,remove"), True),
+    (("-P", "read"), False), (("-P", "check-file"), False),
+    (("-p", "open,close,check-file"), False),
+    (("-p", "open,close,read", "-P", "check-file"), False)])
+def test_check_file_tells_what_read_may(tmp_path, options, allowed):
+    """A digest of one byte is as good as the byte."""
+    (tmp_path / "file").write_bytes(b"secret")
+    session = Session(*options)
+    assert (b"check-file" in session.extensions) == allowed
+    handle = session.open(tmp_path / "file")
+    assert session.check(handle, "sha256", 1, 1, 0) == \
+        (hashlib.sha256(b"e").digest() if allowed else DENIED)
+    session.end()
+
+
+def test_check_file_of_what_is_open_for_writing(tmp_path, session):
+    """Refused with what a read is refused with."""
+    (tmp_path / "file").write_bytes(b"secret")
+    handle = session.open(tmp_path / "file", flags=WRITE)
+    assert session.ask(struct.pack(">BI", 5, 9) + string(handle) +
+                       struct.pack(">QI", 0, 1))[5:9] == \
+        struct.pack(">I", NO_SUCH_FILE)
+    assert session.check(handle, "sha256", 0, 1, 0) == NO_SUCH_FILE
+    assert session.check(handle, "sha256", 6, 0, 0) == NO_SUCH_FILE
+    handle = session.open(tmp_path / "file", flags=READ | WRITE)
+    assert session.check(handle, "sha256", 0, 1, 0) == \
+        hashlib.sha256(b"s").digest()
+
+
+def test_check_file_is_bounded(tmp_path, session):
+    """Regular files only, and 32 MiB of them: more is refused, as a part's
+    digest would be a wrong answer."""
+    piece = 32 << 20
+    (tmp_path / "file").touch()
+    os.truncate(tmp_path / "file", piece + 7)
+    check, handle = session.check, session.open(tmp_path / "file")
+    assert check(handle, "sha256", 0, 0, 0) == FAILURE
+    assert check(handle, "sha256", 0, piece + 1, 0) == FAILURE
+    assert check(handle, "sha256", 7, 0, 0) == \
+        hashlib.sha256(bytes(piece)).digest()
+    assert check(handle, "sha256", piece, piece + 1, 0) == \
+        hashlib.sha256(bytes(7)).digest()
+    assert check(session.open("/dev/zero"), "sha256", 0, 1, 0) == FAILURE
+    assert check(session.open("/dev/zero"), "sha256", 0, 0, 0) == FAILURE
+
+
+def test_check_file_gives_its_memory_back(tmp_path, session):
+    (tmp_path / "file").write_bytes(b"x")
+    handle, data = session.open(tmp_path / "file"), []
+    for _ in range(2):
+        for _ in range(50):
+            session.check(handle, "sha256", 0, 1, 0)
+            session.check(handle, "sha256", 0, 1, 1)        # too small
+        data.append(session.memory("VmData"))
+    assert data[1] - data[0] < 1024, data
+
+
+@pytest.mark.parametrize("end", ["both", "stdin", "stdout"])
+def test_client_that_has_gone(tmp_path, end):
+    """Nobody waits for the digests that it asked for: minutes of CPU time."""
+    (tmp_path / "file").touch()
+    os.truncate(tmp_path / "file", 32 << 20)
+    session = Session()
+    handle = session.open(tmp_path / "file")
+    body = check_request(handle, "sha256", 0, 0, 0)
+    session.process.stdin.write(
+        (struct.pack(">I", len(body)) + body) * 600)    # a pipe takes 64 KiB
+    session.receive()                       # it is at work
+    if end != "stdout":
+        session.process.stdin.close()
+    if end != "stdin":
+        session.process.stdout.close()
+    _, status, used = os.wait4(session.process.pid, 0)
+    session.process.returncode = status
+    session.process.stdin.close()
+    session.process.stdout.close()
+    assert status in (0, signal.SIGPIPE)
+    assert used.ru_utime + used.ru_stime < 3, used
 
 
 def test_client_that_never_reads(tmp_path, session):
@@ -291,8 +411,7 @@ def test_client_that_never_reads(tmp_path, session):
             break
         time.sleep(0.0005)
     assert 1000 < sent < 3999
-    with open(f"/proc/{session.process.pid}/status") as f:
-        peak = int(re.search(r"VmHWM:\s+(\d+) kB", f.read()).group(1))
+    peak = session.memory("VmHWM")
     assert peak < 20 * 1024, f"{peak} kB"
     os.set_blocking(stdin.fileno(), True)
     for i in range(sent):

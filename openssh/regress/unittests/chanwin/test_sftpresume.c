@@ -19,7 +19,11 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/socket.h>
+
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +35,7 @@
 #include "digest.h"
 #include "sshbuf.h"
 #include "ssherr.h"
+#include "sftp.h"
 #include "sftp-check-file.h"
 #include "sftp-resume.h"
 
@@ -129,7 +134,7 @@ test_digests(void)
 		b = sshbuf_new();
 		ASSERT_PTR_NE(b, NULL);
 		ASSERT_INT_EQ(sftp_check_file(fd, t[i].start, t[i].len,
-		    t[i].block, b), 0);
+		    t[i].block, -1, -1, b), 0);
 		ASSERT_SIZE_T_EQ(sshbuf_len(b), t[i].count * SFTP_CHECK_LEN);
 		end = t[i].end;
 		for (n = 0; n < t[i].count && end != 0; n++) {
@@ -145,20 +150,129 @@ test_digests(void)
 	TEST_START("refused");
 	b = sshbuf_new();
 	ASSERT_PTR_NE(b, NULL);
-	ASSERT_INT_EQ(sftp_check_file(fd, 0, 0, 255, b),
+	ASSERT_INT_EQ(sftp_check_file(fd, 0, 0, 255, -1, -1, b),
 	    SSH_ERR_INVALID_ARGUMENT);
-	ASSERT_INT_EQ(sftp_check_file(fd, UINT64_MAX, 0, 0, b),
+	ASSERT_INT_EQ(sftp_check_file(fd, UINT64_MAX, 0, 0, -1, -1, b),
 	    SSH_ERR_INVALID_ARGUMENT);
-	ASSERT_INT_EQ(sftp_check_file(-1, 0, 0, 0, b), SSH_ERR_SYSTEM_ERROR);
+	ASSERT_INT_EQ(sftp_check_file(-1, 0, 0, 0, -1, -1, b),
+	    SSH_ERR_SYSTEM_ERROR);
 	ASSERT_INT_EQ(errno, EBADF);
 	/* One block more than a reply has room for */
 	ASSERT_INT_EQ(ftruncate(fd, 256 * SFTP_CHECK_MAX + 1), 0);
-	ASSERT_INT_EQ(sftp_check_file(fd, 0, 0, 256, b),
+	ASSERT_INT_EQ(sftp_check_file(fd, 0, 0, 256, -1, -1, b),
 	    SSH_ERR_INVALID_ARGUMENT);
 	sshbuf_reset(b);
-	ASSERT_INT_EQ(sftp_check_file(fd, 1, 0, 256, b), 0);
+	ASSERT_INT_EQ(sftp_check_file(fd, 1, 0, 256, -1, -1, b), 0);
 	ASSERT_SIZE_T_EQ(sshbuf_len(b), SFTP_CHECK_MAX * SFTP_CHECK_LEN);
 	sshbuf_free(b);
+	TEST_DONE();
+}
+
+static int
+check_all(int fd, uint64_t start, uint64_t len, int in, int out)
+{
+	struct sshbuf *b = sshbuf_new();
+	int r;
+
+	ASSERT_PTR_NE(b, NULL);
+	errno = 0;
+	r = sftp_check_file(fd, start, len, 0, in, out, b);
+	ASSERT_SIZE_T_EQ(sshbuf_len(b), r == 0 ? SFTP_CHECK_LEN : 0);
+	sshbuf_free(b);
+	return r;
+}
+
+static void
+test_bound(void)
+{
+	static u_char content[SIZE];
+	int fd = a_file(content);
+
+	TEST_START("bytes a request");
+	ASSERT_INT_EQ(ftruncate(fd, SFTP_CHECK_BYTES), 0);
+	ASSERT_INT_EQ(check_all(fd, 0, 0, -1, -1), 0);
+	ASSERT_INT_EQ(ftruncate(fd, SFTP_CHECK_BYTES + 1), 0);
+	ASSERT_INT_EQ(check_all(fd, 0, 0, -1, -1), SSH_ERR_INVALID_ARGUMENT);
+	ASSERT_INT_EQ(check_all(fd, 0, SFTP_CHECK_BYTES + 1, -1, -1),
+	    SSH_ERR_INVALID_ARGUMENT);
+	ASSERT_INT_EQ(check_all(fd, 0, UINT64_MAX, -1, -1),
+	    SSH_ERR_INVALID_ARGUMENT);
+	ASSERT_INT_EQ(check_all(fd, 0, SFTP_CHECK_BYTES, -1, -1), 0);
+	ASSERT_INT_EQ(check_all(fd, 1, 0, -1, -1), 0);
+	ASSERT_INT_EQ(close(fd), 0);
+	TEST_DONE();
+
+	TEST_START("what is not to be read");
+	fd = open("/dev/zero", O_RDONLY);
+	ASSERT_INT_EQ(check_all(fd, 0, 1, -1, -1), SSH_ERR_INVALID_ARGUMENT);
+	ASSERT_INT_EQ(close(fd), 0);
+	fd = open("/", O_RDONLY);
+	ASSERT_INT_EQ(check_all(fd, 0, 1, -1, -1), SSH_ERR_INVALID_ARGUMENT);
+	ASSERT_INT_EQ(close(fd), 0);
+	TEST_DONE();
+}
+
+/* A handle that read(2) would refuse is refused, whatever is asked for. */
+static void
+test_write_only(void)
+{
+	char name[] = "/tmp/bdp-check.XXXXXXXXXX";
+	int fd, other;
+
+	TEST_START("open for writing only");
+	fd = mkstemp(name);
+	ASSERT_INT_NE(fd, -1);
+	ASSERT_INT_EQ(write(fd, "secret", 6), 6);
+	other = open(name, O_WRONLY);
+	ASSERT_INT_NE(other, -1);
+	ASSERT_INT_EQ(unlink(name), 0);
+	ASSERT_INT_EQ(check_all(fd, 0, 1, -1, -1), 0);
+	ASSERT_INT_EQ(check_all(other, 0, 1, -1, -1), SSH_ERR_SYSTEM_ERROR);
+	ASSERT_INT_EQ(errno, EBADF);
+	ASSERT_INT_EQ(check_all(other, 9, 0, -1, -1), SSH_ERR_SYSTEM_ERROR);
+	close(other);
+	close(fd);
+	TEST_DONE();
+}
+
+static void
+test_client_gone(void)
+{
+	static u_char content[SIZE];
+	int fd = a_file(content), in[2], out[2], s[2];
+
+	TEST_START("a client that is there");
+	ASSERT_INT_EQ(pipe(in), 0);
+	ASSERT_INT_EQ(pipe(out), 0);
+	ASSERT_INT_EQ(write(in[1], "more", 4), 4);
+	ASSERT_INT_EQ(check_all(fd, 0, 0, in[0], out[1]), 0);
+	TEST_DONE();
+
+	TEST_START("that reads no more");
+	close(out[0]);
+	ASSERT_INT_EQ(check_all(fd, 0, 0, in[0], out[1]), SSH_ERR_CONN_CLOSED);
+	close(out[1]);
+	TEST_DONE();
+
+	TEST_START("that sends no more, with requests left");
+	ASSERT_INT_EQ(check_all(fd, 0, 0, in[0], -1), 0);
+	close(in[1]);
+	ASSERT_INT_EQ(check_all(fd, 0, 0, in[0], -1), SSH_ERR_CONN_CLOSED);
+	close(in[0]);
+	TEST_DONE();
+
+	TEST_START("that has closed its socket");
+	ASSERT_INT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+	ASSERT_INT_EQ(write(s[1], "more", 4), 4);
+	ASSERT_INT_EQ(check_all(fd, 0, 0, s[0], s[0]), 0);
+	ASSERT_INT_EQ(shutdown(s[1], SHUT_WR), 0);
+#ifdef POLLRDHUP
+	ASSERT_INT_EQ(check_all(fd, 0, 0, s[0], s[0]), SSH_ERR_CONN_CLOSED);
+#endif
+	close(s[1]);
+	ASSERT_INT_EQ(check_all(fd, 0, 0, s[0], s[0]), SSH_ERR_CONN_CLOSED);
+	close(s[0]);
+	close(fd);
 	TEST_DONE();
 }
 
@@ -188,6 +302,9 @@ test_replies(void)
 	ASSERT_INT_EQ(reply("check-file", "sha256", 32), 0);
 	ASSERT_INT_EQ(reply(NULL, "sha256", 32), 0);
 	ASSERT_INT_NE(reply("check-file", "md5", 16), 0);
+	ASSERT_INT_NE(reply("check-file", "md5", 32), 0);
+	ASSERT_INT_NE(reply("check-file", "sha2567", 32), 0);
+	ASSERT_INT_NE(reply(NULL, "md5", 32), 0);
 	ASSERT_INT_NE(reply("check-file", "sha256", 31), 0);
 	ASSERT_INT_NE(reply("check-file", "sha256", 64), 0);
 	ASSERT_INT_NE(reply("check-file", NULL, 0), 0);
@@ -202,10 +319,146 @@ test_replies(void)
 	TEST_DONE();
 }
 
+/* Pieces, as test_compare() lays them out; the last one is short. */
+#define PIECES	(SFTP_COMPARE_AHEAD + 3)
+#define STEP	300000
+#define LEN	((PIECES - 1) * STEP + 5)
+
+/* The answer to piece n of the file behind fd, or a status if fd is -1 */
+static void
+answer(struct sshbuf *m, u_int n, int fd)
+{
+	sshbuf_reset(m);
+	ASSERT_INT_EQ(sshbuf_put_u8(m, fd == -1 ? SSH2_FXP_STATUS :
+	    SSH2_FXP_EXTENDED_REPLY), 0);
+	ASSERT_INT_EQ(sshbuf_put_u32(m, 100 + n), 0);
+	if (fd == -1) {
+		ASSERT_INT_EQ(sshbuf_put_u32(m, SSH2_FX_FAILURE), 0);
+		return;
+	}
+	ASSERT_INT_EQ(sshbuf_put_cstring(m, "sha256"), 0);
+	ASSERT_INT_EQ(sftp_check_file(fd, (uint64_t)n * STEP,
+	    STEP, 0, -1, -1, m), 0);
+}
+
+/* What a request for piece n says */
+static void
+check_asked(struct sshbuf *m, u_int n)
+{
+	uint64_t start, len;
+	u_int32_t id, block;
+	u_char type;
+
+	ASSERT_INT_EQ(sshbuf_get_u8(m, &type), 0);
+	ASSERT_U8_EQ(type, SSH2_FXP_EXTENDED);
+	ASSERT_INT_EQ(sshbuf_get_u32(m, &id), 0);
+	ASSERT_U32_EQ(id, 100 + n);
+	ASSERT_INT_EQ(sshbuf_skip_string(m), 0);
+	ASSERT_INT_EQ(sshbuf_skip_string(m), 0);
+	ASSERT_INT_EQ(sshbuf_skip_string(m), 0);
+	ASSERT_INT_EQ(sshbuf_get_u64(m, &start), 0);
+	ASSERT_U64_EQ(start, (uint64_t)n * STEP);
+	ASSERT_INT_EQ(sshbuf_get_u64(m, &len), 0);
+	ASSERT_U64_EQ(len, n == PIECES - 1 ? 5 : STEP);
+	ASSERT_INT_EQ(sshbuf_get_u32(m, &block), 0);
+	ASSERT_U32_EQ(block, 0);
+	ASSERT_SIZE_T_EQ(sshbuf_len(m), 0);
+}
+
+/*
+ * Compares ours with theirs, where piece odd is answered from other (-1: by a
+ * status). backwards: the last of the outstanding is answered first. Returns
+ * how often it asked.
+ */
+static u_int
+compare(struct sftp_compare *c, int ours, int theirs, u_int odd, int other,
+    int backwards)
+{
+	struct sshbuf *m = sshbuf_new();
+	u_int asked = 0, n;
+
+	ASSERT_PTR_NE(m, NULL);
+	sftp_compare_start(c, ours, LEN);
+	ASSERT_U64_EQ(c->step, SFTP_CHECK_BYTES);
+	c->step = STEP;
+	do {
+		while (sftp_compare_more(c)) {
+			ASSERT_INT_EQ(sftp_compare_ask(c, m, 100 + asked,
+			    (const u_char *)"h", 1), 0);
+			check_asked(m, asked++);
+		}
+		ASSERT_U_INT_LE(c->outstanding, SFTP_COMPARE_AHEAD);
+		sftp_compare_read(c);
+		n = c->piece[backwards ? c->outstanding - 1 : 0].id - 100;
+		answer(m, n, n == odd ? other : theirs);
+		ASSERT_INT_EQ(sftp_compare_reply(c, m), 0);
+	} while (sftp_compare_more(c) || c->outstanding != 0);
+	sshbuf_free(m);
+	return asked;
+}
+
+static void
+test_compare(void)
+{
+	static u_char content[SIZE];
+	struct sftp_compare c;
+	struct sshbuf *m;
+	int a = a_file(content), b = a_file(content), back;
+	u_int asked;
+
+	ASSERT_INT_EQ(ftruncate(a, LEN), 0);
+	ASSERT_INT_EQ(ftruncate(b, LEN), 0);
+	for (back = 0; back < 2; back++) {
+		TEST_START(back ? "pieces, backwards" : "pieces");
+		ASSERT_U_INT_EQ(compare(&c, a, b, PIECES, -1, back), PIECES);
+		ASSERT_INT_EQ(c.same, SFTP_SAME_YES);
+		TEST_DONE();
+	}
+	TEST_START("a piece that the server refuses");
+	ASSERT_U_INT_EQ(compare(&c, a, b, PIECES - 1, -1, 0), PIECES);
+	ASSERT_INT_EQ(c.same, SFTP_SAME_UNKNOWN);
+	TEST_DONE();
+	TEST_START("the last byte differs");
+	ASSERT_INT_EQ(pwrite(b, "x", 1, LEN - 1), 1);
+	ASSERT_U_INT_EQ(compare(&c, a, b, PIECES, -1, 0), PIECES);
+	ASSERT_INT_EQ(c.same, SFTP_SAME_NO);
+	TEST_DONE();
+	TEST_START("the first byte differs: no more is asked for");
+	ASSERT_INT_EQ(pwrite(b, "x", 1, 0), 1);
+	asked = compare(&c, a, b, 1, -1, 0);
+	ASSERT_INT_EQ(c.same, SFTP_SAME_NO);
+	ASSERT_U_INT_EQ(asked, SFTP_COMPARE_AHEAD);
+	TEST_DONE();
+	TEST_START("the file here can't be read");
+	ASSERT_U_INT_EQ(compare(&c, -1, b, PIECES, -1, 0),
+	    SFTP_COMPARE_AHEAD);
+	ASSERT_INT_EQ(c.same, SFTP_SAME_NO);
+	TEST_DONE();
+	TEST_START("an answer to nothing");
+	m = sshbuf_new();
+	ASSERT_PTR_NE(m, NULL);
+	sftp_compare_start(&c, a, 5);
+	ASSERT_INT_EQ(sftp_compare_ask(&c, m, 100, (const u_char *)"h", 1), 0);
+	ASSERT_INT_EQ(sftp_compare_more(&c), 0);
+	answer(m, 1, a);
+	ASSERT_INT_EQ(sftp_compare_reply(&c, m), SSH_ERR_INVALID_FORMAT);
+	sshbuf_reset(m);
+	ASSERT_INT_NE(sftp_compare_reply(&c, m), 0);
+	ASSERT_U_INT_EQ(c.outstanding, 1);
+	sshbuf_free(m);
+	close(a);
+	close(b);
+	TEST_DONE();
+}
+
 void
 test_sftpresume(void)
 {
 	test_at();
 	test_digests();
+	test_bound();
+	test_write_only();
+	test_client_gone();
+	test_compare();
 	test_replies();
 }
