@@ -395,6 +395,20 @@ def test_client_that_has_gone(tmp_path, end):
     assert used.ru_utime + used.ru_stime < 3, used
 
 
+def test_client_that_writes_fast(tmp_path, session):
+    """What it sends waits in the pipe, not in the server's memory."""
+    handle = session.open(tmp_path / "file", flags=WRITE | CREATE)
+    before, size, count = session.memory("VmHWM"), 32 << 10, 2000
+    for sent in range(count):
+        session.send(struct.pack(">BI", 6, sent) + string(handle) +
+                     struct.pack(">Q", sent * size) + string(bytes(size)))
+    for sent in range(count):
+        assert session.receive()[:9] == struct.pack(">BII", 101, sent, 0)
+    assert os.path.getsize(tmp_path / "file") == count * size
+    grown = session.memory("VmHWM") - before
+    assert grown < 3 << 10, f"{grown} kB"
+
+
 def test_client_that_never_reads(tmp_path, session):
     """It may ask for as much as it likes: the server's memory is bounded, and
     once the client reads, all that it asked for comes."""
