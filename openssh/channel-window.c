@@ -567,8 +567,14 @@ channel_window_read_max(const Channel *c)
 
 int
 channel_window_more(struct ssh *ssh, const Channel *c,
-    const struct channel_windows *ws)
+    const struct channel_windows *ws, size_t had)
 {
+	/*
+	 * If nothing was sent, nothing will be, whatever the reason: the peer
+	 * may have said that its packets have no room for data.
+	 */
+	if (sshbuf_len(c->input) >= had)
+		return 0;
 	/* Several have a turn of several packets already, one each. */
 	return c->window != NULL && c->window->bulk && ws->bulks == 1 &&
 	    !is_bounded(ws) &&

@@ -58,11 +58,13 @@ size_t	 channel_window_send(struct ssh *, Channel *,
 size_t	 channel_window_read_max(const Channel *);
 
 /*
- * Whether a channel that has just sent a packet is to send another in this turn:
- * a full one, and where no other channel has to wait for it.
+ * Returns 1 if a channel that has just been asked to send is to be asked again
+ * in this turn, else 0. `had` is the length (bytes) of its input before it was
+ * asked: if that is not less now, nothing was sent, and the turn is over. The
+ * next packet is a full one, and no other channel has to wait for it.
  */
-int	 channel_window_more(struct ssh *, const Channel *,
-	    const struct channel_windows *);
+int	 channel_window_more(struct ssh *ssh, const Channel *c,
+	    const struct channel_windows *ws, size_t had);
 
 /*
  * Looks at what an open channel's sender waits for. To be called before each

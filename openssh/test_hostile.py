@@ -23,7 +23,7 @@ WINDOW, PACKET = 2 * MIB, 32 * KIB
 MORE_THAN_STOCK_KIB = 8 * KIB
 PATIENCE_S = 300                        # of a busy machine
 
-MSG_IGNORE, MSG_EXT_INFO = 2, 7
+MSG_IGNORE, MSG_EXT_INFO, MSG_GLOBAL_REQUEST = 2, 7, 80
 MSG_WINDOW_ADJUST, MSG_DATA, MSG_REQUEST = 93, 94, 98
 MSG_SUCCESS, MSG_FAILURE = 99, 100
 MSG_PING, MSG_PONG = 192, 193
@@ -74,6 +74,26 @@ class Hostile(paramiko.Transport):
         self.deadline = threading.Timer(PATIENCE_S, self.close)
         self.deadline.daemon = True
         self.deadline.start()
+
+    def _sanitize_window_size(self, window_size):
+        return self.default_window_size if window_size is None \
+            else window_size
+
+    def _sanitize_packet_size(self, max_packet_size):
+        return self.default_max_packet_size if max_packet_size is None \
+            else max_packet_size
+
+    def takes(self, window, packet):
+        """The window and the maximum packet (bytes) of channels from now on,
+        however odd."""
+        self.default_window_size = window
+        self.default_max_packet_size = packet
+
+    def is_answered(self, timeout_s=60):
+        """Whether the peer still answers a request that it doesn't know."""
+        self.completion_event = threading.Event()
+        self.say(MSG_GLOBAL_REQUEST, b"unknown@example.com", Raw(b"\1"))
+        return self.completion_event.wait(timeout_s)
 
     def say(self, message, *fields):
         m = paramiko.Message()
@@ -583,7 +603,7 @@ class Client:
     writes is read as far as take() says."""
 
     def __init__(self, place, tree=OURS, options=(), extensions=None,
-                 probed=None, opens=True):
+                 probed=None, opens=True, takes=(WINDOW, PACKET)):
         listener = place.inside(
             lambda: socket.create_server(("127.0.0.1", PORT)))
         self.log_path = place.path(f"ssh.{os.path.basename(tree)}.log")
@@ -596,6 +616,7 @@ class Client:
         listener.close()
         self.peak = Peak(self.ssh.pid)
         self.server = Hostile(sock, extensions)
+        self.server.takes(*takes)
         if probed:
             self.server.probed = probed
         self.server.add_server_key(

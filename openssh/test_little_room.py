@@ -1,0 +1,116 @@
+"""Peers that take packets of no byte, of one, of two, or of any size, into
+windows of next to nothing. What they take is sent, the rest waits, and that
+costs no time of the CPU."""
+
+import os
+import signal
+
+import pytest
+
+from loopback import place, read, wait_until            # noqa: F401
+
+pytest.importorskip("paramiko")
+from test_hostile import (MSG_DATA, WINDOW, Client, Raw,        # noqa: E402
+                          Server, packed, stands_still)
+
+PACKETS = (0, 1, 2, 2 ** 32 - 1)
+WINDOWS = (0, 1, 2, 3)
+SAID = b"abcd"
+PATIENCE_S = 60
+SFTP_INIT = packed(5, Raw(b"\1"), 3)
+
+
+def cpu_s(pid):
+    ticks = read(f"/proc/{pid}/stat").rsplit(")")[-1].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
+def children(pid):
+    """Its children's pids, once there are any."""
+    return wait_until("a child", lambda: read(
+        f"/proc/{pid}/task/{pid}/children").split())
+
+
+def takes_no_more(peer, channel, window, packet):
+    """What fits has come, and with more that waits the peer goes on."""
+    fits = window if packet else 0
+    wait_until("what fits", lambda: len(channel.in_buffer) >= fits,
+               PATIENCE_S)
+    # In the first one's turn what was said may just have been read
+    for _ in range(2):
+        assert peer.is_answered(PATIENCE_S), (window, packet)
+    assert len(channel.in_buffer) == fits
+    if fits:
+        assert channel.recv(fits) == SAID[:fits]
+
+
+def test_sshd(place):                                   # noqa: F811
+    server = Server(place)
+    pid = server.peak.pid
+    before_s = cpu_s(pid)
+    for window in WINDOWS:
+        for packet in PACKETS:
+            said = place.path(f"said.{window}.{packet}")
+            server.client.takes(window, packet)
+            channel = server.session(
+                f"printf {SAID.decode()}; touch {said}; cat")
+            wait_until("the command", lambda: os.path.exists(said))
+            takes_no_more(server.client, channel, window, packet)
+            # The one channel there is has several packets in a turn
+            channel.close()
+            wait_until("the channel's end", lambda: server.log().count(
+                ": free: server-session") == len(server.channels))
+    assert cpu_s(pid) - before_s < 5
+    server.client.takes(WINDOW, 2 ** 15)
+    assert server.works()
+    server.finish()
+
+
+@pytest.mark.parametrize("end", ["the client has gone", "it says no more"])
+def test_sshd_ends(place, end):                         # noqa: F811
+    """Its only command is sftp without writing, and what that answers has no
+    room: the process ends as it should."""
+    server = Server(place, options=[
+        "Subsystem sftp internal-sftp", "ForceCommand internal-sftp -R", "ClientAliveCountMax 1",
+        *["ClientAliveInterval 1"] * (end == "it says no more")])
+    server.client.takes(WINDOW, 0)
+    channel = server.client.open_session()
+    channel.invoke_subsystem("sftp")
+    server.client.say(MSG_DATA, channel.remote_chanid, SFTP_INIT)
+    wait_until("the answer", lambda: all(
+        stands_still(pid) for pid in children(server.peak.pid)))
+    for _ in range(2):
+        assert server.client.is_answered(PATIENCE_S)
+    server.client.listening.clear()
+    if end == "the client has gone":
+        server.client.sock.close()
+    wait_until("the connection's processes to go",
+               lambda: set(place.processes()) == server.before, PATIENCE_S)
+    server.client.listening.set()
+    server.peak.stop()
+    assert "terminated by signal" not in server.log()
+
+
+@pytest.mark.parametrize("packet", PACKETS)
+@pytest.mark.parametrize("window", WINDOWS)
+def test_ssh(place, window, packet):                    # noqa: F811
+    client = Client(place, takes=(window, packet))
+    before_s = cpu_s(client.ssh.pid)
+    client.ssh.stdin.write(SAID)
+    client.ssh.stdin.flush()
+    takes_no_more(client.server, client.channel, window, packet)
+    assert client.works()
+    assert cpu_s(client.ssh.pid) - before_s < 1
+    assert client.end()[0] == 0
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_ssh_ends(place, signum):                       # noqa: F811
+    client = Client(place, takes=(WINDOW, 0))
+    client.ssh.stdin.write(SAID)
+    client.ssh.stdin.flush()
+    for _ in range(2):
+        assert client.server.is_answered(PATIENCE_S)
+    client.ssh.send_signal(signum)
+    assert client.ssh.wait(PATIENCE_S) == 255
+    assert client.end()[0] == 255
