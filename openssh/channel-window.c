@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@
 #include "log.h"
 #include "misc.h"
 #include "xmalloc.h"
+#include "bdp-names.h"
 #include "chanbudget.h"
 #include "chansend.h"
 #include "chanwin.h"
@@ -87,9 +89,6 @@
 # define SSH2_MSG_PING	192
 # define KEX_HAS_PING	0
 #endif
-
-/* A request that nobody has (RFC 4254, 5.4): what counts is when "no" comes. */
-#define PROBE_REQUEST	"path-probe@openssh-bdp"
 
 struct channel_window {
 	struct chanbudget_share share;
@@ -284,7 +283,7 @@ probe_inband(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	if (!pathinband_due(ib, now))
 		return;
 	if (ib->refused) {
-		channel_request_start(ssh, c->self, PROBE_REQUEST, 1);
+		channel_request_start(ssh, c->self, BDP_PATH_PROBE, 1);
 		r = sshpkt_send(ssh);
 		channel_register_status_confirm(ssh, c->self, probe_refused,
 		    probe_abandoned, ib);
@@ -716,7 +715,8 @@ channel_windows_report(struct ssh *ssh, struct channel_windows *ws)
 	if (ws == NULL)
 		return;
 	TAILQ_FOREACH(s, &ws->budget->shares, entry) {
-		w = (struct channel_window *)s;	/* its first member */
+		w = (struct channel_window *)((char *)s -
+		    offsetof(struct channel_window, share));
 		report(w, ws, w->cw.consumed);
 	}
 }
