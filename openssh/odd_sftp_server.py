@@ -19,6 +19,9 @@ or always:
     slow            reads and writes take 10 ms each
     no-limits       it doesn't know limits@openssh.com
     delays          it answers NUMBER hundredths of a second late
+    end-is-once     what asks for more of a directory after its end fails
+    wrong-entries   names of a directory answer a request that nobody sent
+    stub            a read is answered with three bytes in all
 It leaves in LOG the most reads or writes that waited at once.
 """
 
@@ -68,7 +71,7 @@ class Server:
         self.fault, self.number, self.path = fault, int(number), path
         self.transfers = self.most = 0
         self.transfer = False           # a read or write is being answered
-        self.handles, self.names = {}, {}
+        self.handles, self.names, self.ended = {}, {}, set()
         self.held = None
         self.buffer = b""
 
@@ -182,10 +185,15 @@ class Server:
                 os.close(self.handles.pop(handle))
             self.status(number, OK)
         elif kind == READDIR:
-            path, names = self.names[m.string()]
+            handle = m.string()
+            path, names = self.names[handle]
             if not names:
-                self.status(number, EOF)
+                self.status(number, FAILURE if self.fault == "end-is-once" and
+                            handle in self.ended else EOF)
+                self.ended.add(handle)
                 return
+            if self.fault == "wrong-entries":
+                number += 1000000
             some = [names.pop() for _ in range(min(len(names), 10))]
             self.reply(NAME, number, struct.pack(">I", len(some)) + b"".join(
                 string(n) * 2 + attributes(os.lstat(os.path.join(path, n)))
@@ -198,6 +206,8 @@ class Server:
             data = os.pread(fd, count, offset)
             if self.faulty("read-fails"):
                 self.status(number, FAILURE)
+            elif self.faulty("stub"):
+                os.write(1, struct.pack(">IBH", 3, DATA, 0))
             elif self.faulty("too-much"):
                 self.reply(DATA, number, string(data + b"x" * 10))
             elif data and not self.faulty("ends"):

@@ -93,3 +93,8 @@ def entries(path, name=""):
             found[name] = (*found[name][:2],
                            hashlib.file_digest(f, "sha256").hexdigest())
     return found
+
+
+def digests(path):
+    """Digests of all files of a tree, by name; None for directories."""
+    return {name: digest for name, (_, _, digest) in entries(path).items()}

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from sftp_tools import (HERE, LARGE, OURS, SERVER, SMALL, client, content,
-                        copy, entries, make_tree, run, scp, sftp)
+                        copy, digests, entries, make_tree, run, scp, sftp)
 
 ODD = os.path.join(HERE, "odd_sftp_server.py")
 MIB = 1 << 20
@@ -302,6 +302,7 @@ FAULTS_GET = {
     "closes": GONE,
     "wrong-id": "Unexpected reply",
     "too-much": "Received more data than asked for",
+    "stub": "Received message too short 3|parse: incomplete message",
 }
 
 
@@ -324,6 +325,27 @@ def test_get_from_an_odd_server(tmp_path, odd, fault, what):
                            shallow=False)
             ] if (tmp_path / "copy").exists() and fault != "too-much" else []
     assert len(same) < len(os.listdir(source))
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp", "scp-3"])
+def test_directory_that_ends_once(tmp_path, odd, tree, tool):
+    """Two requests for names are under way. The first finds the end, and how
+    the server answers the second doesn't matter."""
+    (tree / "large").unlink()
+    assert copy(tmp_path, tool, "get", odd("end-is-once"), tree,
+                tmp_path / "copy", "-r") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
+@pytest.mark.parametrize("tool", ["ls", "get"])
+def test_names_that_nobody_asked_for(tmp_path, odd, tool):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "0").touch()
+    status, error = sftp(tmp_path, odd("wrong-entries"),
+                         "ls source\n" if tool == "ls" else
+                         "get -r source copy\n")
+    assert status != 0
+    assert re.search("ID mismatch|Unexpected reply", error), error
 
 
 @pytest.mark.parametrize("fault, says", [
