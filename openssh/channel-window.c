@@ -459,7 +459,8 @@ adaptive_credit(struct ssh *ssh, Channel *c, struct channel_window *w,
 	uint64_t waiting = backlog(c), limit;
 	uint32_t credit, took = c->local_consumed - w->seen;
 
-	if (took == 0 && waiting == w->cw.backlog)
+	if (took == 0 && waiting == w->cw.backlog &&
+	    (w->cw.due_us == 0 || now_us() < w->cw.due_us))
 		return 0;
 	w->last_us = now_us();
 	if (w->first_us == 0 && took != 0) {
@@ -507,6 +508,24 @@ channel_window_credit(struct ssh *ssh, Channel *c,
 		return adaptive_credit(ssh, c, c->window, *wsp);
 	}
 	return c->local_consumed > 0 ? stock_credit(c) : 0;
+}
+
+void
+channel_window_wait(struct ssh *ssh, const Channel *c,
+    struct timespec *timeout)
+{
+	uint64_t now, due;
+
+	if (timeout == NULL || c->window == NULL ||
+	    (due = c->window->cw.due_us) == 0 ||
+	    c->type != SSH_CHANNEL_OPEN ||
+	    (c->flags & (CHAN_CLOSE_SENT|CHAN_CLOSE_RCVD)) != 0 ||
+	    ssh_packet_is_rekeying(ssh))
+		return;
+	/* At least 1 ms: this must never make the main loop spin. */
+	now = now_us();
+	ptimeout_deadline_ms(timeout, due <= now ? 1 :
+	    MINIMUM((due - now) / 1000 + 1, 1000));
 }
 
 /* Whether the path is so slow that what may wait unsent is bounded. */

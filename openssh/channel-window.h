@@ -48,6 +48,14 @@ u_int	 channel_window_credit(struct ssh *, Channel *,
 	    struct channel_windows **);
 
 /*
+ * Lowers the timeout of the main loop's next wait to when a channel has credit
+ * to send that it withheld, at least 1 ms. Does nothing with no timeout, or if
+ * no credit is withheld.
+ */
+void	 channel_window_wait(struct ssh *ssh, const Channel *c,
+	    struct timespec *timeout);
+
+/*
  * How much of len (bytes) a channel may make a packet of now: 0 while what it
  * sent last still waits, on a path so slow that others would have to wait.
  */

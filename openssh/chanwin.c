@@ -19,9 +19,12 @@
  *
  *	target   = bdp + headroom, at least base, at most the limit
  *	bdp      = the most delivered in one of the last few round trips
- *	headroom = 2 * bdp, but at most CHANWIN_HEADROOM_MAX
- *	           (or bdp / 2, and + 3 * growth, towards peers with bounded
- *	           buffers; 2 * bdp + 14 * growth if what comes is late, too)
+ *	headroom = 2 * bdp, but at most
+ *	           towards peers with bounded buffers:
+ *	           max(CHANWIN_HEADROOM_MAX, bdp / 2) + 3 * growth
+ *	           (2 * bdp + 14 * growth, always, if what comes is late);
+ *	           towards others: CHANWIN_HEADROOM_UNKNOWN + 3 * gain, which
+ *	           CHANWIN_HEADROOM_MAX bounds
  *	credit   = target - (what the peer may still send + backlog)
  *
  * Delivered counts what both arrived and was consumed: a reader that lags
@@ -39,6 +42,12 @@
  * first loss nobody announces. As a rule it is from a full queue, as long as
  * the path: bdp then counts twice what the path has room for, and half of it
  * keeps the path busy until credit comes again.
+ *
+ * A sender that buffers gets its credit no faster than its path takes it. When
+ * the receiver, its reader or the path has stopped for a while, what comes at
+ * once afterwards is not returned at once: at the far end the path has no room
+ * for it, and it would lie in the sender's buffer. Credit goes out at a target
+ * a round trip, faster only while there is gain; the rest when due_us says.
  */
 
 #include "includes.h"
@@ -143,6 +152,19 @@ standing_backlog(const struct chanwin *cw, uint64_t interval_us)
 	return 0;	/* history too short to tell */
 }
 
+/*
+ * Returns 1 if what came last says nothing about the path as its sender had no
+ * credit: all that was out had come, and what it got since has not. (If there
+ * is still a backlog, it is the consumer that is slow.)
+ */
+static int
+had_no_credit(const struct chanwin *cw, uint64_t interval_us)
+{
+	return !cw->bounded_peer && cw->starved_us != 0 &&
+	    cw->now_us - cw->starved_us < 2 * interval_us &&
+	    cw->backlog < CHANWIN_LAG;
+}
+
 static void
 measure(struct chanwin *cw, uint64_t interval_us)
 {
@@ -179,12 +201,16 @@ measure(struct chanwin *cw, uint64_t interval_us)
 	if (shift > 0 && cw->received - r1 < CHANWIN_LAG &&
 	    standing_backlog(cw, interval_us) >= CHANWIN_LAG) {
 		cw->round_us = cw->now_us;
+	} else if (shift > 0 && had_no_credit(cw, interval_us)) {
+		cw->round_us = cw->now_us;
 	} else if (shift > 0) {
 		cw->round_us = cw->now_us;
 		for (i = CHANWIN_ROUNDS; i-- > 0;)
 			cw->best[i] = i >= shift ? cw->best[i - shift] : 0;
 	}
 	cw->best[0] = MAXIMUM(cw->best[0], now);
+	shift = MAXIMUM(cw->best[2], cw->best[3]);
+	cw->gain = now > shift ? now - shift : 0;
 	for (cw->bdp = 0, i = 0; i < rounds; i++)
 		cw->bdp = MAXIMUM(cw->bdp, cw->best[i]);
 	cw->growth = now > before ? now - before : 0;
@@ -198,7 +224,9 @@ decide(struct chanwin *cw, uint64_t interval_us)
 	cw->limited = cw->growth > cw->bdp / 16 ? CHANWIN_GREW : CHANWIN_PATH;
 	if (cw->bounded_peer)
 		room = MAXIMUM(room, cw->bdp / 2) + 3 * cw->growth;
-	else if (cw->limited == CHANWIN_GREW && 2 * cw->bdp > room)
+	else
+		room = MINIMUM(room, CHANWIN_HEADROOM_UNKNOWN + 3 * cw->gain);
+	if (!cw->bounded_peer && cw->limited == CHANWIN_GREW && 2 * cw->bdp > room)
 		cw->limited = CHANWIN_PEER;
 	headroom = MINIMUM(2 * cw->bdp, room);
 	if (cw->bounded_peer && cw->late)
@@ -273,20 +301,86 @@ chanwin_limit(struct chanwin *cw, uint32_t limit)
 	}
 }
 
+/*
+ * Whether credit is paced. A sender with bounded buffers needs none of it, and
+ * neither does a window that the buffer of any sender has room for.
+ */
+static int
+paced(const struct chanwin *cw)
+{
+	return !cw->bounded_peer && cw->rtt_us != 0 &&
+	    cw->target > CHANWIN_HEADROOM_MAX;
+}
+
+/* Bytes of credit that go out in a round trip at most, while it is paced. */
+static uint64_t
+pace(const struct chanwin *cw)
+{
+	return cw->target + MINIMUM(2 * cw->gain, CHANWIN_HEADROOM_UNKNOWN);
+}
+
+/* Adds to the allowance what accrued since the last time. */
+static void
+accrue(struct chanwin *cw, uint64_t quantum)
+{
+	uint64_t most = MAXIMUM(CHANWIN_BURST, 2 * quantum);
+	uint64_t took_us = cw->now_us - cw->paced_us;
+
+	if (!paced(cw) || took_us >= cw->rtt_us)
+		cw->allowance = most;
+	else
+		cw->allowance += interpolate(0, pace(cw), took_us, cw->rtt_us);
+	cw->allowance = MINIMUM(cw->allowance, most);
+	cw->paced_us = cw->now_us;
+}
+
+/* Withheld credit is due at t_us. (0, where the clock wraps, means none.) */
+static void
+ask_again(struct chanwin *cw, uint64_t t_us)
+{
+	cw->due_us = MAXIMUM(t_us, 1);
+}
+
+/*
+ * Returns how much of credit (bytes, more than quantum) may go out now: all of
+ * it, what there is allowance for, or 0 if that is less than quantum. Sets when
+ * to ask for the rest.
+ */
+static uint64_t
+allow(struct chanwin *cw, uint64_t credit, uint64_t quantum)
+{
+	uint64_t now = MINIMUM(credit, cw->allowance), wait_us;
+
+	if (now < quantum)
+		now = 0;
+	cw->allowance -= now;
+	if (credit - now > quantum) {
+		wait_us = interpolate(0, cw->rtt_us, quantum -
+		    MINIMUM(quantum, cw->allowance), pace(cw));
+		ask_again(cw, cw->now_us + 1 +
+		    MAXIMUM(wait_us, cw->rtt_us / CHANWIN_QUANTUM));
+	}
+	return now;
+}
+
 uint32_t
 chanwin_credit(struct chanwin *cw, uint32_t window, uint32_t maxpacket)
 {
 	uint64_t outstanding = window + cw->backlog;
 	uint64_t quantum, credit;
 
-	/* Credit can't be taken back: a smaller target waits for it to go. */
-	if (outstanding >= cw->target)
-		return 0;
-	credit = cw->target - outstanding;
 	quantum = MAXIMUM(3 * (uint64_t)maxpacket,
 	    cw->target / CHANWIN_QUANTUM);
 	/* However small the window, half of it is worth a message */
 	quantum = MINIMUM(quantum, cw->target / 2);
+	accrue(cw, quantum);
+	cw->due_us = 0;
+	if (window < cw->target / 4)
+		cw->starved_us = cw->now_us;
+	/* Credit can't be taken back: a smaller target waits for it to go. */
+	if (outstanding >= cw->target)
+		return 0;
+	credit = cw->target - outstanding;
 	if (credit <= quantum)
 		return 0;
 	/*
@@ -295,7 +389,13 @@ chanwin_credit(struct chanwin *cw, uint32_t window, uint32_t maxpacket)
 	 * when backlog is consumed, or the rest of a large window comes.
 	 */
 	if (cw->now_us - cw->granted_us < cw->rtt_us / CHANWIN_QUANTUM &&
-	    (cw->backlog > 0 || window >= cw->target / 2))
+	    (cw->backlog > 0 || window >= cw->target / 2)) {
+		if (paced(cw))
+			ask_again(cw, cw->granted_us + 1 +
+			    cw->rtt_us / CHANWIN_QUANTUM);
+		return 0;
+	}
+	if (paced(cw) && (credit = allow(cw, credit, quantum)) == 0)
 		return 0;
 	cw->granted_us = cw->now_us;
 	return credit;

@@ -46,12 +46,25 @@
 #define CHANWIN_INTERVAL_MIN_US	2000
 
 /*
- * Headroom over the BDP (bytes) once delivery has stopped growing; this is
- * also the most that a sender can hold as unspent credit. Senders whose
- * channel input buffer collapses near 16 MiB are safe below 8 MiB: the
- * rest is for what a measurement may be off by.
+ * Headroom over the BDP (bytes). Towards peers that bound their buffers this
+ * is what remains once delivery has stopped growing; towards others it is the
+ * most, and is there only while delivery grows.
  */
 #define CHANWIN_HEADROOM_MAX	(6 * 1024 * 1024)
+
+/*
+ * Headroom (bytes) towards a sender that buffers, once delivery has stopped
+ * growing. On a full path this is what that sender holds as unspent credit.
+ * Its input buffer collapses near 16 MiB and is safe below 8 MiB. The rest is
+ * for what a hiccup of the path adds: 40 ms at 1 Gbit/s.
+ */
+#define CHANWIN_HEADROOM_UNKNOWN	(3 * 1024 * 1024)
+
+/*
+ * Credit (bytes) that a sender that buffers gets at once, beyond what its
+ * path takes meanwhile. At least two quanta of credit, see below.
+ */
+#define CHANWIN_BURST		(1024 * 1024)
 
 /*
  * A backlog (bytes) that never fell below this for a whole round trip means
@@ -93,6 +106,9 @@ struct chanwin {
 	/* state */
 	uint64_t now_us;	/* time of the last update, */
 	uint64_t granted_us;	/* and of the last credit */
+	uint64_t starved_us;	/* time at which little credit was out, or 0 */
+	uint64_t paced_us;	/* time up to which allowance has accrued */
+	uint64_t allowance;	/* bytes of credit that may go out at once */
 	uint64_t rtt_us;	/* round trip time in use; 0 = unknown */
 	uint64_t consumed;	/* cumulative, bytes */
 	uint64_t received;	/* cumulative, bytes: consumed + backlog */
@@ -105,8 +121,12 @@ struct chanwin {
 	/* results */
 	uint64_t bdp;		/* bytes delivered in one round trip */
 	uint64_t growth;	/* bytes, bdp over that of a round trip ago */
+	uint64_t gain;		/* bytes, bdp over the best of two and three
+				 * rounds ago: a stall in between is no gain */
 	uint32_t target;	/* bytes, wanted window */
 	enum chanwin_limited limited;
+	uint64_t due_us;	/* time at which withheld credit may go out,
+				 * of chanwin_update's clock; 0: none is */
 };
 
 /*
@@ -131,10 +151,14 @@ void	 chanwin_update(struct chanwin *, uint64_t, uint64_t, uint64_t,
 void	 chanwin_limit(struct chanwin *, uint32_t);
 
 /*
- * Credit (bytes) to grant now to a peer that may still send window bytes in
- * packets of up to maxpacket; 0 when it is not worth a message.
+ * Returns the credit (bytes) to grant now to a peer that may still send window
+ * bytes in packets of up to maxpacket bytes; 0 when it is not worth a message.
+ * If more is wanted than a sender that buffers may have at once, due_us is
+ * when to ask again: call chanwin_update() then, with nothing consumed, and
+ * this, though no data may have come.
  */
-uint32_t chanwin_credit(struct chanwin *, uint32_t, uint32_t);
+uint32_t chanwin_credit(struct chanwin *cw, uint32_t window,
+	    uint32_t maxpacket);
 
 const char *chanwin_limited_name(enum chanwin_limited);
 

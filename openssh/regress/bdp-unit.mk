@@ -14,7 +14,7 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 	-Wl,--wrap=__memmove_chk
 
 BDP_CHANWIN=tests.c test_chanwin.c test_link.c test_chanbudget.c \
-	test_pathrtt.c test_pathinband.c test_windowmax.c test_walk.c \
+	test_pathrtt.c test_pathinband.c test_windowmax.c test_walk.c test_stall.c \
 	walk.c test_sftpdepth.c test_sftplimit.c test_progressrate.c \
 	test_chansend.c test_cipherorder.c test_poly1305.c test_sftpresume.c
 BDP_SFTP=sftp-depth.o sftp-limit.o sftp-resume.o

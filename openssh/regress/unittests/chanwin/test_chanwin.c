@@ -278,6 +278,13 @@ rnd(uint64_t *state)
 	return *state >> 33;
 }
 
+/* Bytes: less credit than this is not worth a message. */
+static uint64_t
+most_quantum(const struct chanwin *cw)
+{
+	return MAXIMUM(3 * PACKET, cw->target / CHANWIN_QUANTUM);
+}
+
 static void
 random_walk(uint64_t seed)
 {
@@ -295,10 +302,13 @@ random_walk(uint64_t seed)
 		now += rnd(&seed) % 3000;
 		if (rnd(&seed) % 2000 == 0)
 			now += rnd(&seed);
-		send = MINIMUM(window, rnd(&seed) % (1 << (rnd(&seed) % 24)));
+		/* (not within MINIMUM, which would draw twice) */
+		send = rnd(&seed) % (1 << (rnd(&seed) % 24));
+		send = MINIMUM(window, send);
 		window -= send;
 		backlog += send;
-		take = MINIMUM(backlog, rnd(&seed) % (1 << (rnd(&seed) % 24)));
+		take = rnd(&seed) % (1 << (rnd(&seed) % 24));
+		take = MINIMUM(backlog, take);
 		backlog -= take;
 		chanwin_update(&cw, take, backlog, rtt, now, limit);
 		ASSERT_U32_GE(cw.target, BASE);
@@ -306,12 +316,24 @@ random_walk(uint64_t seed)
 		if (rtt == 0)
 			ASSERT_U32_EQ(cw.target, BASE);
 		credit = chanwin_credit(&cw, window, PACKET);
-		if (credit != 0) {
+		if (credit != 0 && cw.bounded_peer)
 			ASSERT_U64_EQ(window + backlog + credit, cw.target);
-			window += credit;
+		if (credit != 0)
+			ASSERT_U64_LE(window + backlog + credit, cw.target);
+		window += credit;
+		/* what is paced and withheld goes out within a round trip */
+		if (window + backlog + most_quantum(&cw) < cw.target &&
+		    !cw.bounded_peer && rtt != 0 &&
+		    cw.target > CHANWIN_HEADROOM_MAX)
+			ASSERT_U64_GT(cw.due_us, cw.now_us);
+		if (cw.due_us != 0)
+			ASSERT_U64_LE(cw.due_us, cw.now_us + 1 + rtt);
+		/* never starved: something is on its way, waits for us ... */
+		if (window + backlog == 0) {
+			/* ... or goes out when it is due */
+			ASSERT_U64_GT(cw.due_us, cw.now_us);
+			now = MAXIMUM(now, cw.due_us);
 		}
-		/* never starved: something is on its way, or waits for us */
-		ASSERT_U64_GT(window + backlog, 0);
 	}
 }
 

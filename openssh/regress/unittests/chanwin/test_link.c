@@ -160,7 +160,8 @@ receiver_turn(struct link *l, uint64_t arrived, uint64_t *reader)
 	taken = MINIMUM(l->backlog, *reader);
 	l->backlog -= taken;
 	*reader -= taken;
-	if (taken != 0 || arrived != 0) {
+	if (taken != 0 || arrived != 0 ||
+	    (l->cw.due_us != 0 && l->now_us >= l->cw.due_us)) {
 		chanwin_update(&l->cw, taken, l->backlog,
 		    l->hole ? loaded_rtt_us(l) : l->rtt_us, l->now_us, LIMIT);
 		credit = chanwin_credit(&l->cw, l->window, PACKET);

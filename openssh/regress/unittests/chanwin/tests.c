@@ -32,6 +32,7 @@ void test_sftpresume(void);
 void test_sftplimit(void);
 void test_progressrate(void);
 void test_walk(void);
+void test_stall(void);
 
 void
 tests(void)
@@ -50,4 +51,5 @@ tests(void)
 	test_sftplimit();
 	test_progressrate();
 	test_walk();
+	test_stall();
 }

@@ -40,6 +40,8 @@ struct channel {
 	struct chanbudget_share share;
 	uint32_t window;	/* bytes that the peer may still send */
 	uint64_t backlog;	/* bytes that wait for the consumer */
+	uint64_t may;		/* bytes of credit that it may get at once */
+	uint64_t then_us;	/* time of the last look at that */
 };
 
 struct connection {
@@ -99,12 +101,41 @@ channel_close(struct connection *w, struct channel *c)
 	c->open = 0;
 }
 
+/*
+ * What a sender that buffers may get: no faster than a target and some more a
+ * round trip, once its window is more than what it can buffer unharmed.
+ * Returns NULL, or what did not hold.
+ */
+static const char *
+paced(struct connection *w, struct channel *c, uint32_t credit)
+{
+	uint64_t took_us = c->cw.now_us - c->then_us;
+	uint64_t most = 2 * MAXIMUM(3 * PACKET,
+	    c->cw.target / CHANWIN_QUANTUM);
+
+	most = MAXIMUM(most, CHANWIN_BURST);
+	c->then_us = c->cw.now_us;
+	if (w->rtt_us == 0 || c->cw.target <= CHANWIN_HEADROOM_MAX) {
+		c->may = most;
+		return NULL;
+	}
+	took_us = MINIMUM(took_us, w->rtt_us);
+	c->may += (double)(c->cw.target + CHANWIN_HEADROOM_UNKNOWN) * took_us /
+	    w->rtt_us + 1;
+	c->may = MINIMUM(c->may, most);
+	if (credit > c->may)
+		return "credit faster than the path";
+	c->may -= credit;
+	return NULL;
+}
+
 /* What channel-window.c does in a turn of the main loop. */
 static const char *
 channel_turn(struct connection *w, struct channel *c, uint64_t took)
 {
-	uint64_t limit, before = c->window + c->backlog;
+	uint64_t limit, before = (uint64_t)c->window + c->backlog;
 	uint32_t credit;
+	const char *wrong;
 
 	if (!c->bulk) {		/* stock: all that was taken is given back */
 		c->window += took;
@@ -132,6 +163,11 @@ channel_turn(struct connection *w, struct channel *c, uint64_t took)
 	if ((uint64_t)c->window + credit > UINT32_MAX)
 		return "window over 2^32";
 	c->window += credit;
+	if (!w->bounded && (wrong = paced(w, c, credit)) != NULL)
+		return wrong;
+	if (c->cw.due_us != 0)
+		return c->cw.due_us - c->cw.now_us > w->rtt_us + 1 ?
+		    "credit withheld for more than a round trip" : NULL;
 	if (c->window == 0 && c->backlog == 0)
 		return "sender starved";
 	return NULL;
@@ -225,7 +261,9 @@ step(struct connection *w)
 		return NULL;
 	}
 	n = magnitude(w, 28);
-	if (what < 108) {
+	if (what < 20) {	/* nothing comes; withheld credit may be due */
+		w->now_us = MAXIMUM(w->now_us, c->cw.due_us);
+	} else if (what < 108) {
 		n = MINIMUM(n, c->window);
 		c->window -= n;
 		c->backlog += n;

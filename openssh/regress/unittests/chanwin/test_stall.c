@@ -1,0 +1,323 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/*
+ * A stock sender on paths that stall: what it can't send of the credit it
+ * holds lies in its input buffer, which must stay under 8 MiB.
+ *
+ * Time goes in steps of 0.5 ms. Spent credit goes into a buffer before the
+ * path: its kernel's, as long as the path, or the sockets to a relay, which
+ * hold far less. The path takes that at its rate. Half an RTT later it is in
+ * the receiver's kernel, and credit takes as long to come back. What a stall
+ * holds up goes on all at once when it ends.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "chanwin.h"
+#include "chanbudget.h"
+#include "misc.h"
+#include "pathinband.h"
+#include "pathprobe.h"
+
+#define BASE		(2U * 1024 * 1024)
+#define PACKET		(32U * 1024)
+#define TURN		(256 * 1024)	/* the main loop's */
+#define UNSPENT_MAX	(8 * 1024 * 1024)
+#define RELAY_ROOM	(256 * 1024)	/* bytes that go on to a relay at once */
+#define STEP_US		500
+#define STEPS(ms)	((ms) * 1000 / STEP_US)
+#define RELAY_MOST	(4 * 1024 * 1024)	/* bytes */
+#define LINE		1024		/* steps, more than half of any RTT */
+#define EVERY		STEPS(4000)	/* from stall to stall */
+#define STALLS		2
+
+void test_stall(void);
+
+enum where {
+	NOWHERE,
+	FORWARD,	/* the path, on the way of the data */
+	BOTH,		/* the path, both ways */
+	PROCESS,	/* the receiving process */
+	READER,		/* its reader */
+	RELAY		/* both ways, and nothing enters the path */
+};
+
+static const char *places[] = {
+	"nowhere", "data's way", "both ways", "process", "reader", "relay"
+};
+
+struct flow {
+	/* configuration */
+	uint64_t rate;		/* bytes a step */
+	uint64_t half;		/* steps, half of the RTT */
+	int relay;		/* the RTT is SSH's own, the sender's buffer
+				 * small */
+	enum where where;
+	uint64_t stall;		/* steps */
+
+	/* state */
+	struct chanwin cw;
+	struct path_rtt path_rtt;
+	uint64_t step, rtt_us;	/* rtt_us: smoothed */
+	uint64_t unspent, queue;		/* sender, bytes */
+	uint64_t data[LINE], credits[LINE];	/* on the way, bytes */
+	uint64_t held_data, held_credit;	/* by a stall, bytes */
+	uint64_t arrived, backlog, consumed;	/* receiver, bytes */
+	uint32_t window;
+
+	/* what was seen */
+	uint64_t unspent_max;
+};
+
+static int
+stalls(const struct flow *f, enum where where)
+{
+	uint64_t warm = STEPS(1000) + 60 * f->half;
+
+	return f->where == where && f->step >= warm &&
+	    (f->step - warm) % EVERY < f->stall;
+}
+
+static uint64_t
+now_us(const struct flow *f)
+{
+	return 1000000 + f->step * STEP_US;
+}
+
+/* Bytes that may wait to enter the path. */
+static uint64_t
+room(const struct flow *f)
+{
+	return f->relay ? RELAY_ROOM :
+	    MAXIMUM(2 * f->half * f->rate, RELAY_ROOM);
+}
+
+/* Smoothed once a round trip: by 1/4 in band, over 8 steps of it by TCP. */
+static uint64_t
+measured_rtt_us(struct flow *f)
+{
+	struct path_info path;
+	uint64_t least_us = 2 * f->half * STEP_US, sample_us;
+
+	sample_us = least_us + f->queue / f->rate * STEP_US;
+	if (f->rtt_us == 0)
+		f->rtt_us = least_us;
+	if (f->step % (f->relay ? 2 * f->half : f->half / 4 + 1) == 0)
+		f->rtt_us += f->relay ?
+		    ((int64_t)sample_us - (int64_t)f->rtt_us) / 4 :
+		    ((int64_t)sample_us - (int64_t)f->rtt_us) / 8;
+	memset(&path, 0, sizeof(path));
+	path.rtt_us = f->rtt_us;
+	path.min_rtt_us = least_us;
+	return path_rtt_us(&f->path_rtt, &path, f->consumed, now_us(f));
+}
+
+static void
+sender_step(struct flow *f)
+{
+	uint64_t free_bytes, spent;
+
+	f->held_credit += f->credits[f->step % LINE];
+	f->credits[f->step % LINE] = 0;
+	if (!stalls(f, BOTH) && !stalls(f, RELAY)) {
+		f->unspent += f->held_credit;
+		f->held_credit = 0;
+	}
+	free_bytes = room(f) > f->queue ? room(f) - f->queue : 0;
+	spent = MINIMUM(f->unspent, free_bytes);
+	f->unspent -= spent;
+	f->queue += spent;
+	f->unspent_max = MAXIMUM(f->unspent_max, f->unspent);
+}
+
+static void
+path_step(struct flow *f)
+{
+	uint64_t entered = MINIMUM(f->queue, f->rate);
+
+	if (stalls(f, RELAY))
+		entered = 0;
+	f->queue -= entered;
+	f->data[(f->step + f->half) % LINE] = entered;
+	f->held_data += f->data[f->step % LINE];
+	f->data[f->step % LINE] = 0;
+	if (!stalls(f, FORWARD) && !stalls(f, BOTH) && !stalls(f, RELAY)) {
+		f->arrived += f->held_data;
+		f->held_data = 0;
+	}
+}
+
+/* A turn of the main loop that gets so many bytes. Returns its credit. */
+static uint32_t
+receiver_turn(struct flow *f, uint64_t got)
+{
+	uint64_t taken;
+	uint32_t credit;
+
+	ASSERT_U64_LE(got, f->window);
+	f->window -= got;
+	f->backlog += got;
+	taken = stalls(f, READER) ? 0 : f->backlog;
+	f->backlog -= taken;
+	f->consumed += taken;
+	if (got == 0 && taken == 0 &&
+	    (f->cw.due_us == 0 || now_us(f) < f->cw.due_us))
+		return 0;
+	chanwin_update(&f->cw, taken, f->backlog, measured_rtt_us(f),
+	    now_us(f), CHANBUDGET_DEFAULT);
+	credit = chanwin_credit(&f->cw, f->window, PACKET);
+	f->window += credit;
+	/* The sender can send, or will be able to. */
+	ASSERT_U64_GT(f->window + f->backlog + f->cw.due_us, 0);
+	return credit;
+}
+
+static void
+receiver_step(struct flow *f)
+{
+	uint64_t got, credit = 0;
+
+	if (stalls(f, PROCESS))
+		return;
+	do {
+		got = MINIMUM(f->arrived, TURN);
+		f->arrived -= got;
+		credit += receiver_turn(f, got);
+	} while (f->arrived > 0);
+	f->credits[(f->step + f->half) % LINE] += credit;
+}
+
+/*
+ * Runs a flow for `steps` steps. Returns the bytes that were consumed.
+ */
+static uint64_t
+flow_run(struct flow *f, uint64_t steps)
+{
+	uint64_t before = f->consumed, end = f->step + steps;
+
+	for (; f->step < end; f->step++) {
+		sender_step(f);
+		path_step(f);
+		receiver_step(f);
+	}
+	return f->consumed - before;
+}
+
+static void
+flow_init(struct flow *f, uint64_t mbit, uint64_t rtt_ms, int relay)
+{
+	memset(f, 0, sizeof(*f));
+	f->rate = mbit * STEP_US / 8;
+	f->half = STEPS(rtt_ms) / 2;
+	f->relay = relay;
+	f->path_rtt.cautious = 1;
+	chanwin_init(&f->cw, BASE, 0, now_us(f));
+	f->unspent = f->window = BASE;
+}
+
+/*
+ * Paths that stall, once they are full, each time for what they carry most_bytes
+ * in or less: unspent credit, and goodput. Raw TCP would have all of the rate,
+ * as what a stall holds up comes later.
+ */
+static void
+stall(enum where where, int relay, uint64_t most_bytes)
+{
+	static const uint64_t rates[] = { 100, 1000, 2500 };	/* Mbit/s */
+	static const uint64_t rtts[] = { 20, 50, 100, 200, 300 };	/* ms */
+	static const uint64_t stalls_ms[] = { 20, 50, 100, 200 };
+	struct flow f;
+	uint64_t got, most;
+	u_int i, k, m;
+
+	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+	for (k = 0; k < sizeof(rtts) / sizeof(rtts[0]); k++)
+	for (m = 0; m < sizeof(stalls_ms) / sizeof(stalls_ms[0]); m++) {
+		if (rates[i] * stalls_ms[m] * 125 > most_bytes)
+			continue;
+		flow_init(&f, rates[i], rtts[k], relay);
+		f.where = where;
+		f.stall = STEPS(stalls_ms[m]);
+		flow_run(&f, STEPS(1000) + 60 * f.half);
+		got = flow_run(&f, STALLS * EVERY);
+		most = STALLS * EVERY * f.rate;
+		test_subtest_info("%s stalls %llu ms, %llu Mbit/s x %llu ms: "
+		    "unspent %llu, %llu %%", places[where],
+		    (unsigned long long)stalls_ms[m],
+		    (unsigned long long)rates[i], (unsigned long long)rtts[k],
+		    (unsigned long long)f.unspent_max,
+		    (unsigned long long)(got * 100 / most));
+		ASSERT_U64_LE(f.unspent_max, UNSPENT_MAX);
+		ASSERT_U64_GE(got * 100, most * 90);
+	}
+}
+
+/* MB in the first three seconds at 1 Gbit/s x 200 ms: 6 MiB a round trip. */
+static void
+start(void)
+{
+	struct flow f;
+
+	flow_init(&f, 1000, 200, 1);
+	ASSERT_U64_GE(flow_run(&f, STEPS(1000)), 30 * 1000 * 1000);
+	ASSERT_U64_GE(flow_run(&f, STEPS(1000)), 105 * 1000 * 1000);
+	ASSERT_U64_GE(flow_run(&f, STEPS(1000)), 120 * 1000 * 1000);
+	ASSERT_U64_LE(f.unspent_max, UNSPENT_MAX);
+	/* Once the path is full: room for what a stall of 40 ms adds */
+	flow_run(&f, STEPS(3000));
+	f.unspent_max = 0;
+	flow_run(&f, STEPS(3000));
+	ASSERT_U64_LE(f.unspent_max, CHANWIN_HEADROOM_UNKNOWN + TURN);
+}
+
+void
+test_stall(void)
+{
+	TEST_START("chanwin stock sender, start and full path");
+	start();
+	TEST_DONE();
+	TEST_START("chanwin stock sender, the data's way stalls");
+	stall(FORWARD, 0, UINT64_MAX);
+	stall(FORWARD, 1, UINT64_MAX);
+	TEST_DONE();
+	TEST_START("chanwin stock sender, the path stalls");
+	stall(BOTH, 0, UINT64_MAX);
+	TEST_DONE();
+	TEST_START("chanwin stock sender, the receiving process stalls");
+	stall(PROCESS, 0, UINT64_MAX);
+	stall(PROCESS, 1, UINT64_MAX);
+	TEST_DONE();
+	TEST_START("chanwin stock sender, its reader stalls");
+	stall(READER, 0, UINT64_MAX);
+	stall(READER, 1, UINT64_MAX);
+	TEST_DONE();
+	/*
+	 * The credit that a relay held up comes all at once, however it was
+	 * paced. A full path holds as much of it as of data.
+	 */
+	TEST_START("chanwin stock sender, a relay stalls");
+	stall(RELAY, 1, RELAY_MOST);
+	TEST_DONE();
+}
