@@ -13,22 +13,33 @@ BDP_LIBS=$(BDP_HELPER) -lssh -lopenbsd-compat -lssh -lopenbsd-compat $(TESTLIBS)
 BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 	-Wl,--wrap=__memmove_chk
 
+# What channel-window.c asks the machine (chanwin/fake.c)
+BDP_FAKE=monotime_double path_probe path_fill_segments path_bound_unsent \
+	path_waiting set_nodelay chanwin_init chanwin_credit chanbudget_ask \
+	sshbuf_len sshbuf_mem_resize poly1305_evp_start
+BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
+
 BDP_CHANWIN=tests.c test_chanwin.c test_link.c test_chanbudget.c \
-	test_pathrtt.c test_pathinband.c test_windowmax.c test_walk.c test_stall.c \
-	walk.c test_sftpdepth.c test_sftplimit.c test_progressrate.c \
+	test_pathrtt.c test_pathinband.c test_windowmax.c test_walk.c \
+	test_stall.c walk.c fake.c conn.c test_channelwindow.c \
+	test_sftpdepth.c test_sftplimit.c test_progressrate.c \
 	test_chansend.c test_cipherorder.c test_poly1305.c test_sftpresume.c
 BDP_SFTP=sftp-depth.o sftp-limit.o sftp-resume.o
 BDP_CHANBUF=tests.c test_chanbuf.c
 
-bdp-test_chanwin: $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a $(BDP_SFTP)
+bdp-test_chanwin: $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(SKOBJS)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/chanwin -o $@ \
-	    $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_SFTP) $(LDFLAGS) \
-	    $(BDP_LIBS)
+	    $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_SFTP) $(SKOBJS) \
+	    $(LDFLAGS) $(BDP_FAKES) $(BDP_LIBS) $(CHANLIBS)
 
 bdp-test_chanbuf: $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_HELPER) libssh.a $(SKOBJS)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/chanbuf -o $@ \
 	    $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(SKOBJS) $(LDFLAGS) \
 	    $(BDP_WRAP) $(BDP_LIBS) $(CHANLIBS)
+
+# For other programs that link chanwin/fake.c
+bdp-fakes:
+	@echo $(BDP_FAKES)
 
 bdp-unit: bdp-test_chanwin bdp-test_chanbuf
 	./bdp-test_chanwin

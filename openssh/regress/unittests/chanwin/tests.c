@@ -31,14 +31,15 @@ void test_sftpdepth(void);
 void test_sftpresume(void);
 void test_sftplimit(void);
 void test_progressrate(void);
+void test_channelwindow(void);
 void test_walk(void);
 void test_stall(void);
 
 void
 tests(void)
 {
-	test_chanwin();
-	test_chanwin_link();
+	/* Those that take their time come last. */
+	test_channelwindow();
 	test_chanbudget();
 	test_pathrtt();
 	test_pathinband();
@@ -50,6 +51,8 @@ tests(void)
 	test_sftpresume();
 	test_sftplimit();
 	test_progressrate();
+	test_chanwin();
+	test_chanwin_link();
 	test_walk();
 	test_stall();
 }

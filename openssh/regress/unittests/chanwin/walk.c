@@ -21,44 +21,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sshbuf.h"
+#include "packet.h"
+#include "channels.h"
 #include "chanbudget.h"
 #include "chanwin.h"
+#include "channel-window.h"
+#include "kex.h"
 #include "misc.h"
 #include "pathinband.h"
 #include "pathprobe.h"
+#include "xmalloc.h"
+#include "conn.h"
+#include "fake.h"
 #include "walk.h"
 
-#define BASE		(2U * 1024 * 1024)
-#define PACKET		(32U * 1024)
+#define BASE		((uint32_t)CHAN_SES_WINDOW_DEFAULT)
 #define MIB		(1024U * 1024)
-#define NCHANNELS	8
-#define SECOND		1000000ULL
 
-struct channel {
-	int open, bulk;
-	struct chanwin cw;
-	struct chanbudget_share share;
-	uint32_t window;	/* bytes that the peer may still send */
-	uint64_t backlog;	/* bytes that wait for the consumer */
+/* What the channels of a walk should add up to, seen from without */
+struct book {
+	int bulk;
+	uint64_t consumed;	/* bytes, ever */
+	const struct chanwin *cw;	/* its controller, once it was asked */
 	uint64_t may;		/* bytes of credit that it may get at once */
 	uint64_t then_us;	/* time of the last look at that */
 };
 
-struct connection {
+struct walk {
 	const u_char *data;
 	size_t len;
-	uint64_t now_us;
+	struct conn conn;
+	struct book books[CONN_CHANNELS];
+	uint32_t limit;		/* bytes */
 	int bounded;
-	struct chanbudget *budget;
-	struct channel channels[NCHANNELS];
 	struct path_info tcp;
-	struct pathinband inband;
-	struct path_rtt path_rtt;
-	uint64_t rtt_us, consumed;
 };
 
 static u_int
-next(struct connection *w)
+next(struct walk *w)
 {
 	if (w->len == 0)
 		return 0;
@@ -68,37 +69,21 @@ next(struct connection *w)
 
 /* A number of any magnitude up to 2^bits, from two bytes. */
 static uint64_t
-magnitude(struct connection *w, u_int bits)
+magnitude(struct walk *w, u_int bits)
 {
 	u_int shift = next(w) % bits;
 
 	return ((uint64_t)1 << shift) + (((uint64_t)next(w) << shift) >> 8);
 }
 
-static void
-channel_open(struct connection *w, struct channel *c)
+static uint64_t
+backlog(const Channel *c)
 {
-	u_int how = next(w);
+	uint64_t len = sshbuf_len(c->output);
 
-	memset(c, 0, sizeof(*c));
-	c->open = 1;
-	c->bulk = how & 1;
-	c->window = BASE;
-	chanwin_init(&c->cw, BASE, w->bounded, w->now_us);
-	if (how & 2) {		/* counters about to wrap */
-		c->cw.consumed = c->cw.received = how & 4 ?
-		    UINT32_MAX - MIB : UINT64_MAX - MIB;
-		c->cw.samples[c->cw.head].consumed =
-		    c->cw.samples[c->cw.head].received = c->cw.consumed;
-	}
-	chanbudget_join(w->budget, &c->share, BASE);
-}
-
-static void
-channel_close(struct connection *w, struct channel *c)
-{
-	chanbudget_leave(w->budget, &c->share);
-	c->open = 0;
+	if (c->extended_usage == CHAN_EXTENDED_WRITE)
+		len += sshbuf_len(c->extended);
+	return len;
 }
 
 /*
@@ -107,96 +92,147 @@ channel_close(struct connection *w, struct channel *c)
  * Returns NULL, or what did not hold.
  */
 static const char *
-paced(struct connection *w, struct channel *c, uint32_t credit)
+paced(struct book *book, uint32_t credit)
 {
-	uint64_t took_us = c->cw.now_us - c->then_us;
-	uint64_t most = 2 * MAXIMUM(3 * PACKET,
-	    c->cw.target / CHANWIN_QUANTUM);
+	const struct chanwin *cw = book->cw;
+	uint64_t took_us = cw->now_us - book->then_us;
+	uint64_t most = 2 * MAXIMUM(3 * CHAN_SES_PACKET_DEFAULT,
+	    cw->target / CHANWIN_QUANTUM);
 
 	most = MAXIMUM(most, CHANWIN_BURST);
-	c->then_us = c->cw.now_us;
-	if (w->rtt_us == 0 || c->cw.target <= CHANWIN_HEADROOM_MAX) {
-		c->may = most;
+	book->then_us = cw->now_us;
+	if (cw->rtt_us == 0 || cw->target <= CHANWIN_HEADROOM_MAX) {
+		book->may = most;
 		return NULL;
 	}
-	took_us = MINIMUM(took_us, w->rtt_us);
-	c->may += (double)(c->cw.target + CHANWIN_HEADROOM_UNKNOWN) * took_us /
-	    w->rtt_us + 1;
-	c->may = MINIMUM(c->may, most);
-	if (credit > c->may)
+	took_us = MINIMUM(took_us, cw->rtt_us);
+	book->may += (double)(cw->target + CHANWIN_HEADROOM_UNKNOWN) *
+	    took_us / cw->rtt_us + 1;
+	book->may = MINIMUM(book->may, most);
+	if (credit > book->may)
 		return "credit faster than the path";
-	c->may -= credit;
+	book->may -= credit;
 	return NULL;
 }
 
-/* What channel-window.c does in a turn of the main loop. */
+/* What channel-window.c made of the controller's and the budget's answers */
 static const char *
-channel_turn(struct connection *w, struct channel *c, uint64_t took)
+check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 {
-	uint64_t limit, before = (uint64_t)c->window + c->backlog;
-	uint32_t credit;
-	const char *wrong;
+	struct book *book = &w->books[c->self];
+	const struct chanwin *cw = fake.cw;
 
-	if (!c->bulk) {		/* stock: all that was taken is given back */
-		c->window += took;
-		return NULL;
-	}
-	w->consumed += took;
-	c->cw.late = w->now_us >> 20 & 1;	/* comes and goes */
-	chanwin_update(&c->cw, took, c->backlog, w->rtt_us, w->now_us,
-	    128 * MIB);
-	limit = chanbudget_ask(w->budget, &c->share, c->cw.target,
-	    MINIMUM(before, UINT32_MAX));
-	chanwin_limit(&c->cw, limit);
-	if (c->cw.target < BASE)
+	if (cw == NULL)
+		return credit != 0 ? "credit out of nothing" : NULL;
+	book->cw = cw;
+	if (cw->backlog != backlog(c))
+		return "controller not told of the backlog";
+	if (cw->consumed != book->consumed)
+		return "controller not told what was consumed";
+	if (fake.outstanding != MINIMUM(before, UINT32_MAX))
+		return "budget not told what is out";
+	if (cw->target < BASE)
 		return "target under the initial window";
-	if (c->cw.target > MAXIMUM(limit, BASE))
+	if (cw->target > MAXIMUM(fake.limit, BASE))
 		return "target over what the budget allows";
-	if (w->rtt_us == 0 && c->cw.target != BASE)
+	if (cw->rtt_us == 0 && cw->target != BASE)
 		return "unknown rtt, and not the initial window";
-	if (!w->bounded && c->cw.target > BASE &&
-	    c->cw.target > c->cw.bdp + CHANWIN_HEADROOM_MAX)
+	if (!w->bounded && cw->target > BASE &&
+	    cw->target > cw->bdp + CHANWIN_HEADROOM_MAX)
 		return "headroom over that of an unknown peer";
-	credit = chanwin_credit(&c->cw, c->window, PACKET);
-	if (credit != 0 && before + credit > c->cw.target)
+	if (credit != 0 && before + credit > cw->target)
 		return "credit over the target";
-	if ((uint64_t)c->window + credit > UINT32_MAX)
-		return "window over 2^32";
-	c->window += credit;
-	if (!w->bounded && (wrong = paced(w, c, credit)) != NULL)
+	return w->bounded ? NULL : paced(book, credit);
+}
+
+static const char *
+channel_turn(struct walk *w, Channel *c)
+{
+	uint64_t before = (uint64_t)c->local_window + backlog(c);
+	const struct chanwin *cw;
+	const char *wrong;
+	u_int credit;
+
+	fake.cw = NULL;
+	credit = conn_turn(&w->conn, c);
+	if (!w->books[c->self].bulk) {
+		if (before + c->local_consumed + credit > BASE)
+			return "a fixed window grew";
+	} else if ((wrong = check_credit(w, c, before, credit)) != NULL)
 		return wrong;
-	if (c->cw.due_us != 0)
-		return c->cw.due_us - c->cw.now_us > w->rtt_us + 1 ?
+	if (before + credit > UINT32_MAX)
+		return "window over 2^32";
+	/* What stock code takes an excess from: never less than is allowed */
+	if (c->local_window_max < c->local_window)
+		return "window over its maximum";
+	if ((cw = w->books[c->self].cw) != NULL && cw->due_us != 0)
+		return cw->due_us - cw->now_us > cw->rtt_us + 1 ?
 		    "credit withheld for more than a round trip" : NULL;
-	if (c->window == 0 && c->backlog == 0)
+	if (c->local_window == 0 && backlog(c) == 0)
 		return "sender starved";
 	return NULL;
 }
 
+static const char *
+channel_open(struct walk *w)
+{
+	u_int how = next(w);
+	Channel *c = conn_channel(&w->conn, "session");
+	struct book *book = &w->books[c->self];
+
+	memset(book, 0, sizeof(*book));
+	book->bulk = how & 1;
+	c->isatty = !book->bulk;
+	fake.counters = 0;
+	if (how & 2)		/* counters about to wrap */
+		fake.counters = how & 4 ? UINT32_MAX - MIB : UINT64_MAX - MIB;
+	book->consumed = fake.counters;
+	if (how & 8)
+		c->extended_usage = CHAN_EXTENDED_WRITE;
+	return channel_turn(w, c);
+}
+
 /* The windows, and all that waits, together */
 static const char *
-budget_holds(const struct connection *w)
+budget_holds(const struct walk *w)
 {
-	const struct channel *c;
+	const Channel *c;
 	uint64_t sum = 0, bases = 0;
 	u_int i;
 
-	for (i = 0; i < NCHANNELS; i++) {
-		c = &w->channels[i];
-		if (!c->open)
+	for (i = 0; i < CONN_CHANNELS; i++) {
+		if ((c = w->conn.channels[i]) == NULL)
 			continue;
-		sum += c->window + c->backlog;
+		sum += (uint64_t)c->local_window + backlog(c);
 		bases += BASE;
 	}
 	/* Who joins late has its guarantee over what was lent before */
-	return sum > w->budget->limit + bases ? "budget exceeded" : NULL;
+	return sum > w->limit + bases ? "budget exceeded" : NULL;
+}
+
+/* The answer to what waits for one, or to nothing */
+static void
+answer(struct conn *conn)
+{
+	struct channel_confirm *cc;
+	u_int i;
+
+	for (i = 0; i < CONN_CHANNELS; i++) {
+		if (conn->channels[i] == NULL || (cc = TAILQ_FIRST(
+		    &conn->channels[i]->status_confirms)) == NULL)
+			continue;
+		cc->cb(conn->ssh, 0, conn->channels[i], cc->ctx);
+		TAILQ_REMOVE(&conn->channels[i]->status_confirms, cc, entry);
+		freezero(cc, sizeof(*cc));
+		return;
+	}
+	if (conn->ssh->inband != NULL)
+		pathinband_answer(conn->ssh->inband, fake.now_us);
 }
 
 static void
-path_step(struct connection *w, u_int what)
+path_step(struct walk *w, u_int what)
 {
-	struct path_info ssh;
-
 	switch (what % 6) {
 	case 0:
 		w->tcp.rtt_us = magnitude(w, 40);
@@ -208,41 +244,36 @@ path_step(struct connection *w, u_int what)
 		memset(&w->tcp, 0, sizeof(w->tcp));
 		break;
 	case 3:
-		if (pathinband_due(&w->inband, w->now_us))
-			pathinband_sent(&w->inband, w->now_us);
+		w->tcp.late++;
 		break;
 	case 4:
-		pathinband_answer(&w->inband, w->now_us);
+		answer(&w->conn);
 		break;
-	case 5:
-		pathinband_void(&w->inband);
+	case 5:			/* keys are renewed, or have been */
+		w->conn.ssh->kex->done = !w->conn.ssh->kex->done;
 		break;
 	}
-	ssh.rtt_us = w->inband.rtt_us;
-	ssh.min_rtt_us = w->inband.least_us;
-	w->rtt_us = path_choose(&w->tcp, &ssh)->rtt_us;
-	if (w->rtt_us != 0)
-		w->rtt_us = path_rtt_us(&w->path_rtt,
-		    path_choose(&w->tcp, &ssh), w->consumed, w->now_us);
 }
 
 static void
-clock_step(struct connection *w, u_int what)
+clock_step(struct walk *w, u_int what)
 {
 	if (what < 28)
-		w->now_us += magnitude(w, 16);	/* up to 65 ms */
-	else if (what < 30)
-		w->now_us += magnitude(w, 44);	/* half a year */
+		fake.now_us += magnitude(w, 16);	/* up to 65 ms */
+	else if (what < 30)		/* half a year; a double holds 2^52 */
+		fake.now_us += MINIMUM(magnitude(w, 44),
+		    ((uint64_t)1 << 52) - fake.now_us);
 	else
-		w->now_us -= MINIMUM(w->now_us, magnitude(w, 30));
+		fake.now_us -= MINIMUM(fake.now_us - 1, magnitude(w, 30));
 }
 
 static const char *
-step(struct connection *w)
+step(struct walk *w)
 {
-	u_int what = next(w);
-	struct channel *c = &w->channels[next(w) % NCHANNELS];
-	uint64_t n, took = 0;
+	u_int what = next(w), which = next(w) % CONN_CHANNELS;
+	Channel *c = w->conn.channels[which];
+	struct sshbuf *buf;
+	uint64_t n;
 
 	if (what >= 250) {
 		path_step(w, what - 250);
@@ -252,50 +283,49 @@ step(struct connection *w)
 		clock_step(w, what - 218);
 		return NULL;
 	}
-	if (!c->open) {
-		channel_open(w, c);
-		return NULL;
-	}
+	if (c == NULL)
+		return channel_open(w);
 	if (what >= 216) {
-		channel_close(w, c);
+		conn_channel_free(&w->conn, c);
 		return NULL;
 	}
+	buf = c->extended_usage == CHAN_EXTENDED_WRITE && what & 1 ?
+	    c->extended : c->output;
 	n = magnitude(w, 28);
 	if (what < 20) {	/* nothing comes; withheld credit may be due */
-		w->now_us = MAXIMUM(w->now_us, c->cw.due_us);
-	} else if (what < 108) {
-		n = MINIMUM(n, c->window);
-		c->window -= n;
-		c->backlog += n;
-	} else {
-		took = MINIMUM(n, c->backlog);
-		c->backlog -= took;
-	}
-	return channel_turn(w, c, took);
+		if (w->books[which].cw != NULL)
+			fake.now_us = MAXIMUM(fake.now_us,
+			    w->books[which].cw->due_us);
+	} else if (what < 108)
+		conn_comes(c, buf, MINIMUM(n, c->local_window));
+	else
+		w->books[which].consumed += conn_goes(c, buf, n);
+	return channel_turn(w, c);
 }
 
 const char *
 walk(const u_char *data, size_t len)
 {
-	struct connection w;
+	struct walk w;
 	const char *wrong = NULL;
 
 	memset(&w, 0, sizeof(w));
 	w.data = data;
 	w.len = len;
-	w.now_us = 1 + magnitude(&w, 62);
+	fake_reset();
+	fake.now_us = 1 + magnitude(&w, 51);
 	w.bounded = next(&w) & 1;
-	w.path_rtt.cautious = !w.bounded;
-	w.inband.refused = next(&w) & 1;
 	w.tcp.rtt_us = w.tcp.min_rtt_us = magnitude(&w, 19);
-	if ((w.budget = chanbudget_new(MINIMUM(magnitude(&w, 31),
-	    1024 * MIB))) == NULL)
-		return "no memory";
-	path_step(&w, 5);
+	fake.path = &w.tcp;
+	w.limit = MINIMUM(magnitude(&w, 31), 1024 * MIB);
+	conn_open(&w.conn, 0, (w.bounded ? KEX_HAS_BOUNDED_INPUT : 0) |
+	    (next(&w) & 1 ? KEX_HAS_PING : 0), w.limit);
 	while (w.len > 0 && wrong == NULL) {
 		if ((wrong = step(&w)) == NULL)
 			wrong = budget_holds(&w);
+		sshbuf_reset(ssh_packet_get_output(w.conn.ssh));
 	}
-	chanbudget_free(w.budget);
+	conn_close(&w.conn);
+	fake_reset();
 	return wrong;
 }

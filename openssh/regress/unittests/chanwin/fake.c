@@ -1,0 +1,203 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chanbudget.h"
+#include "chanwin.h"
+#include "misc.h"
+#include "pathprobe.h"
+#include "sshbuf.h"
+#include "sshbuf-mem.h"
+#include "ssherr.h"
+#include "fake.h"
+
+struct fake fake;
+
+double	 __real_monotime_double(void);
+double	 __wrap_monotime_double(void);
+int	 __real_path_probe(int, struct path_info *);
+int	 __wrap_path_probe(int, struct path_info *);
+void	 __real_path_fill_segments(int, int);
+void	 __wrap_path_fill_segments(int, int);
+void	 __real_path_bound_unsent(int, u_int);
+void	 __wrap_path_bound_unsent(int, u_int);
+u_int	 __real_path_waiting(int);
+u_int	 __wrap_path_waiting(int);
+void	 __real_set_nodelay(int);
+void	 __wrap_set_nodelay(int);
+void	 __real_chanwin_init(struct chanwin *, uint32_t, int, uint64_t);
+void	 __wrap_chanwin_init(struct chanwin *, uint32_t, int, uint64_t);
+uint32_t __real_chanwin_credit(struct chanwin *, uint32_t, uint32_t);
+uint32_t __wrap_chanwin_credit(struct chanwin *, uint32_t, uint32_t);
+uint32_t __real_chanbudget_ask(struct chanbudget *, struct chanbudget_share *,
+	    uint32_t, uint32_t);
+uint32_t __wrap_chanbudget_ask(struct chanbudget *, struct chanbudget_share *,
+	    uint32_t, uint32_t);
+size_t	 __real_sshbuf_len(const struct sshbuf *);
+size_t	 __wrap_sshbuf_len(const struct sshbuf *);
+void	 __real_poly1305_evp_start(void);
+void	 __wrap_poly1305_evp_start(void);
+
+void	*__real_sshbuf_mem_resize(void *, size_t, size_t);
+void	*__wrap_sshbuf_mem_resize(void *, size_t, size_t);
+
+void
+fake_reset(void)
+{
+	memset(&fake, 0, sizeof(fake));
+}
+
+static struct fake_len *
+find_len(const struct sshbuf *buf)
+{
+	size_t i;
+
+	for (i = 0; i < FAKE_LENS; i++) {
+		if (fake.lens[i].buf == buf)
+			return &fake.lens[i];
+	}
+	return NULL;
+}
+
+void
+fake_len(const struct sshbuf *buf, size_t len)
+{
+	struct fake_len *l = find_len(buf);
+
+	if (l == NULL && (l = find_len(NULL)) == NULL)
+		abort();
+	l->buf = buf;
+	l->len = len;
+}
+
+void
+fake_len_ends(const struct sshbuf *buf)
+{
+	struct fake_len *l = find_len(buf);
+
+	if (l != NULL)
+		l->buf = NULL;
+}
+
+size_t
+__wrap_sshbuf_len(const struct sshbuf *buf)
+{
+	const struct fake_len *l = buf == NULL ? NULL : find_len(buf);
+
+	return l == NULL ? __real_sshbuf_len(buf) : l->len;
+}
+
+double
+__wrap_monotime_double(void)
+{
+	/* The nearest number is what is cut off to now_us again. */
+	return fake.now_us == 0 ? __real_monotime_double() :
+	    (fake.now_us + 0.5) / 1000000;
+}
+
+int
+__wrap_path_probe(int fd, struct path_info *path)
+{
+	fake.probes++;
+	if (fake.path == NULL)
+		return __real_path_probe(fd, path);
+	if (fake.path_errno != 0) {
+		memset(path, 0, sizeof(*path));
+		errno = fake.path_errno;
+		return SSH_ERR_SYSTEM_ERROR;
+	}
+	*path = *fake.path;
+	return 0;
+}
+
+void
+__wrap_path_fill_segments(int fd, int fill)
+{
+	fake.fills++;
+	fake.fill = fill;
+	__real_path_fill_segments(fd, fill);
+}
+
+void
+__wrap_path_bound_unsent(int fd, u_int unsent)
+{
+	fake.bounds++;
+	fake.unsent = unsent;
+	__real_path_bound_unsent(fd, unsent);
+}
+
+u_int
+__wrap_path_waiting(int fd)
+{
+	return fake.waiting != 0 ? fake.waiting : __real_path_waiting(fd);
+}
+
+void
+__wrap_set_nodelay(int fd)
+{
+	fake.nodelays++;
+	__real_set_nodelay(fd);
+}
+
+void
+__wrap_poly1305_evp_start(void)
+{
+	fake.starts++;
+	__real_poly1305_evp_start();
+}
+
+void
+__wrap_chanwin_init(struct chanwin *cw, uint32_t base, int bounded_peer,
+    uint64_t now_us)
+{
+	__real_chanwin_init(cw, base, bounded_peer, now_us);
+	cw->consumed = cw->received = fake.counters;
+	cw->samples[cw->head].consumed = fake.counters;
+	cw->samples[cw->head].received = fake.counters;
+}
+
+uint32_t
+__wrap_chanwin_credit(struct chanwin *cw, uint32_t window, uint32_t maxpacket)
+{
+	fake.cw = cw;
+	return __real_chanwin_credit(cw, window, maxpacket);
+}
+
+uint32_t
+__wrap_chanbudget_ask(struct chanbudget *b, struct chanbudget_share *s,
+    uint32_t want, uint32_t outstanding)
+{
+	fake.want = want;
+	fake.outstanding = outstanding;
+	fake.limit = __real_chanbudget_ask(b, s, want, outstanding);
+	return fake.limit;
+}
+
+void *
+__wrap_sshbuf_mem_resize(void *old, size_t osize, size_t nsize)
+{
+	if (nsize < osize)
+		fake.shrinks++;
+	return __real_sshbuf_mem_resize(old, osize, nsize);
+}

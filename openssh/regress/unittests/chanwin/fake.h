@@ -1,0 +1,73 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef FAKE_H
+#define FAKE_H
+
+/*
+ * The machine as channel-window.c sees it, in a test: the linker sends these
+ * calls to fake.c (--wrap, see bdp-unit.mk). Each is the real one until the
+ * test sets the field that stands in for it.
+ */
+
+#define FAKE_LENS	32
+
+struct fake {
+	/* set by the test */
+	uint64_t now_us;		/* of monotime_double(); 0 = real */
+	const struct path_info *path;	/* what path_probe() finds, NULL = real */
+	int path_errno;			/* with which it fails; 0 = it doesn't */
+	u_int waiting;			/* bytes, of path_waiting() */
+	uint64_t counters;		/* bytes, where a chanwin starts to count */
+	int no_evp;			/* OpenSSL has no Poly1305 */
+	const void *watched;		/* memory: is it wiped when freed? */
+	size_t watched_len;		/* bytes */
+
+	/* set by fake.c */
+	u_int probes;			/* calls of path_probe() */
+	u_int nodelays;			/* calls of set_nodelay() */
+	u_int fills;			/* calls of path_fill_segments(), */
+	int fill;			/* the last one's argument */
+	u_int bounds;			/* calls of path_bound_unsent(), */
+	u_int unsent;			/* the last one's argument, bytes */
+	u_int evps;			/* messages that OpenSSL authenticated */
+	int starts;			/* calls of poly1305_evp_start() */
+	const struct chanwin *cw;	/* last asked for credit */
+	uint32_t limit;			/* bytes, what the budget said last, */
+	uint32_t want, outstanding;	/* and what it was asked */
+	u_int shrinks;			/* sshbufs that gave memory back */
+	int watched_freed;		/* the watched memory was freed, */
+	int watched_wiped;		/* and was all zero by then */
+
+	/* lengths (bytes) that sshbuf_len() is to say of some buffers */
+	struct fake_len {
+		const struct sshbuf *buf;
+		size_t len;
+	} lens[FAKE_LENS];
+};
+
+extern struct fake fake;
+
+/* Everything is real again. */
+void	 fake_reset(void);
+
+/* sshbuf_len() of buf is len bytes from now on, whatever buf has. */
+void	 fake_len(const struct sshbuf *buf, size_t len);
+
+/* And is what buf has, as for buffers that are to be freed. */
+void	 fake_len_ends(const struct sshbuf *buf);
+
+#endif /* FAKE_H */

@@ -1,0 +1,801 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/*
+ * What channel-window.c makes of a Channel that receives: its window, probes,
+ * memory, and what it says. The path and the clock are the test's.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "sshbuf.h"
+#include "ssh2.h"
+#include "packet.h"
+#include "channels.h"
+#include "chanwin.h"
+#include "channel-window.h"
+#include "compat.h"
+#include "kex.h"
+#include "log.h"
+#include "misc.h"
+#include "pathinband.h"
+#include "pathprobe.h"
+#include "conn.h"
+#include "fake.h"
+
+#define MIB		(1024U * 1024)
+#define MS		1000ULL
+#define PACKET		CHAN_SES_PACKET_DEFAULT
+#define BASE		((u_int)CHAN_SES_WINDOW_DEFAULT)
+#define LIMIT		(128 * MIB)
+#define RATE		125000		/* bytes/ms, 1 Gbit/s */
+#define BOUNDED		KEX_HAS_BOUNDED_INPUT
+
+void test_channelwindow(void);
+
+static struct conn conn;
+static struct path_info path;
+
+/* Over a path of 100 ms */
+static void
+start(int server, u_int flags, uint32_t limit)
+{
+	fake_reset();
+	memset(&path, 0, sizeof(path));
+	path.rtt_us = path.min_rtt_us = 100 * MS;
+	fake.path = &path;
+	fake.now_us = 1000000 * MS;
+	conn_open(&conn, server, flags, limit);
+}
+
+/* So much comes each ms, as the window allows, and is taken at once. */
+static void
+deliver(Channel *c, u_int rate, u_int ms)
+{
+	for (; ms > 0; ms--) {
+		fake.now_us += 1 * MS;
+		conn_comes(c, c->output, MINIMUM(rate, c->local_window));
+		conn_goes(c, c->output, rate);
+		conn_turn(&conn, c);
+	}
+}
+
+/* The line of ~#, without the blanks around it; empty if there is none */
+static const char *
+status(const Channel *c)
+{
+	static char line[256];
+	struct sshbuf *b = sshbuf_new();
+	size_t len;
+
+	channel_window_status(c, conn.ws, b);
+	len = sshbuf_len(b);
+	snprintf(line, sizeof(line), "%.*s", (int)len, sshbuf_ptr(b) == NULL ?
+	    (const u_char *)"" : sshbuf_ptr(b));
+	sshbuf_free(b);
+	line[strcspn(line, "\r")] = '\0';
+	return line + strspn(line, " ");
+}
+
+static int
+is_bulk(const Channel *c)
+{
+	return *status(c) != '\0';
+}
+
+/* The round trip time in use, as status() has it (us) */
+static u_int
+rtt_us(const Channel *c)
+{
+	const char *p = strstr(status(c), "rtt ");
+	u_int ms = 0, tenths = 0;
+
+	ASSERT_PTR_NE(p, NULL);
+	ASSERT_INT_EQ(sscanf(p, "rtt %u.%u ms", &ms, &tenths), 2);
+	return ms * 1000 + tenths * 100;
+}
+
+static void
+kinds(void)
+{
+	static const struct {
+		char *ctype;
+		int bulk;
+	} tests[] = {
+		{ "session", 1 }, { "direct-tcpip", 1 },
+		{ "forwarded-tcpip", 1 }, { "dynamic-tcpip", 1 },
+		{ "direct-streamlocal@openssh.com", 1 },
+		{ "forwarded-streamlocal@openssh.com", 1 },
+		{ "stdio-forward", 1 }, { "x11", 0 }, { "tun@openssh.com", 0 },
+		{ "auth-agent@openssh.com", 0 }, { "mux-control", 0 },
+	};
+	size_t i;
+	Channel *c;
+	struct kex *kex;
+
+	start(0, 0, LIMIT);
+	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		test_subtest_info("%s", tests[i].ctype);
+		c = conn_channel(&conn, tests[i].ctype);
+		conn_turn(&conn, c);
+		ASSERT_INT_EQ(is_bulk(c), tests[i].bulk);
+		conn_channel_free(&conn, c);
+	}
+	for (i = 0; i < 6; i++) {
+		test_subtest_info("session, but %zu", i);
+		c = conn_channel(&conn, "session");
+		kex = conn.ssh->kex;
+		c->isatty = i == 0;
+		c->client_tty = i == 1;
+		c->datagram = i == 2;
+		conn.ssh->kex = i == 3 ? NULL : kex;
+		conn.ssh->compat = i == 4 ? SSH_BUG_SMALL_INPUT : 0;
+		conn_turn(&conn, c);
+		conn.ssh->kex = kex;
+		ASSERT_INT_EQ(is_bulk(c), i == 5);
+		conn_channel_free(&conn, c);
+	}
+	conn_close(&conn);
+	start(0, 0, 0);			/* ChannelWindowMax none */
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	ASSERT_INT_EQ(is_bulk(c), 0);
+	conn_close(&conn);
+}
+
+/* Stock's rule, for windows that stay as they are: what was taken, no more */
+static void
+fixed(void)
+{
+	Channel *c;
+
+	start(0, 0, 0);
+	c = conn_channel(&conn, "session");
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), 0);
+	conn_comes(c, c->output, 3 * PACKET);
+	conn_goes(c, c->output, 3 * PACKET);
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), 0);
+	conn_comes(c, c->output, 10 * PACKET);	/* and one byte is taken */
+	conn_goes(c, c->output, 1);
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), 3 * PACKET + 1);
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), 0);
+	conn_goes(c, c->output, 9 * PACKET);
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), 9 * PACKET);
+	conn_goes(c, c->output, PACKET);
+	/* Packets that are large against the window: half of it */
+	c->local_maxpacket = BASE;
+	conn_comes(c, c->output, BASE / 2 - sshbuf_len(c->output) -
+	    c->local_consumed);
+	conn_goes(c, c->output, 5);
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), 0);
+	conn_comes(c, c->output, 1);
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), PACKET + 4);
+	conn_close(&conn);
+}
+
+/* The peer has sent it, and it waits here, whatever it waits for. */
+static void
+waiting(void)
+{
+	Channel *c;
+
+	start(0, BOUNDED, LIMIT);
+	fake.path_errno = ENOTSOCK;	/* the window stays as it is */
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	conn_comes(c, c->output, 1000);
+	conn_comes(c, c->extended, 200);
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), 0);
+	ASSERT_U64_EQ(fake.cw->backlog, 1000);
+	ASSERT_U32_EQ(fake.outstanding, c->local_window + 1000);
+	c->extended_usage = CHAN_EXTENDED_WRITE;
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), 0);
+	ASSERT_U64_EQ(fake.cw->backlog, 1200);
+	ASSERT_U32_EQ(fake.outstanding, c->local_window + 1200);
+	/* All of the window waits: no credit until some is taken */
+	conn_comes(c, c->extended, c->local_window);
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), 0);
+	ASSERT_U32_EQ(fake.outstanding, BASE);
+	conn_goes(c, c->extended, BASE);
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), BASE - 1000);
+	conn_close(&conn);
+}
+
+static void
+follows(void)
+{
+	Channel *c;
+	u_int probes;
+
+	start(0, BOUNDED, LIMIT);
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	ASSERT_U32_EQ(c->local_window_max, BASE);
+	deliver(c, RATE, 3000);
+	ASSERT_U64_GE(fake.cw->bdp, RATE * 99);
+	ASSERT_U32_GE(c->local_window_max, RATE * 99 + CHANWIN_HEADROOM_MAX);
+	ASSERT_U32_EQ(fake.want, fake.cw->target);
+	/* Nothing new, nothing to do */
+	probes = fake.probes;
+	fake.now_us += 1000 * MS;
+	fake.cw = NULL;
+	ASSERT_U_INT_EQ(conn_turn(&conn, c), 0);
+	ASSERT_PTR_EQ((void *)fake.cw, NULL);
+	ASSERT_U_INT_LE(fake.probes, probes + 1);
+	/* Unknown RTT: what it was */
+	path.rtt_us = path.min_rtt_us = 0;
+	fake.path_errno = EAGAIN;
+	deliver(c, RATE, 1000);
+	ASSERT_U32_EQ(fake.cw->target, BASE);
+	ASSERT_U_INT_EQ(rtt_us(c), 0);
+	fake.path_errno = 0;
+	path.rtt_us = path.min_rtt_us = 100 * MS;
+	deliver(c, RATE, 1000);
+	ASSERT_U32_GE(fake.cw->target, RATE * 99 + CHANWIN_HEADROOM_MAX);
+	conn_close(&conn);
+}
+
+/* What it takes of a queue, and how the window grows, by what the peer says */
+static void
+peers(void)
+{
+	Channel *c;
+	int bounded;
+
+	for (bounded = 0; bounded < 2; bounded++) {
+		start(0, bounded ? BOUNDED : 0, LIMIT);
+		c = conn_channel(&conn, "session");
+		conn_turn(&conn, c);
+		deliver(c, RATE, 500);
+		ASSERT_INT_EQ(fake.cw->bounded_peer, bounded);
+		ASSERT_U_INT_EQ(rtt_us(c), 100 * MS);
+		path.rtt_us = 400 * MS;
+		deliver(c, RATE, 1000);
+		ASSERT_U_INT_EQ(rtt_us(c), bounded ? 200 * MS : 125 * MS);
+		conn_close(&conn);
+	}
+}
+
+/* Segments out of order are expected for 16 round trips after the last one. */
+static void
+late(void)
+{
+	Channel *c;
+
+	start(0, BOUNDED, LIMIT);
+	path.late = 1000;		/* before there was a channel */
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	deliver(c, RATE, 1700);
+	ASSERT_INT_EQ(fake.cw->late, 0);
+	path.late++;
+	deliver(c, RATE, 101);
+	ASSERT_INT_EQ(fake.cw->late, 1);
+	deliver(c, RATE, 1490);
+	ASSERT_INT_EQ(fake.cw->late, 1);
+	deliver(c, RATE, 120);
+	ASSERT_INT_EQ(fake.cw->late, 0);
+	conn_close(&conn);
+}
+
+/* The socket is asked once a round trip, in each direction, if it answers. */
+static void
+asks(void)
+{
+	Channel *c;
+
+	start(0, BOUNDED, LIMIT);
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	ASSERT_U_INT_GT(fake.probes, 0);
+	fake.probes = 0;
+	deliver(c, RATE, 1000);
+	ASSERT_U_INT_EQ(fake.probes, 20);
+	path.rtt_us = path.min_rtt_us = 2 * MS;
+	deliver(c, RATE, 200);
+	fake.probes = 0;
+	deliver(c, RATE, 100);		/* the sender's, each 10 ms at most */
+	ASSERT_U_INT_EQ(fake.probes, 50 + 10);
+	fake.path_errno = EAGAIN;	/* nothing yet */
+	deliver(c, RATE, 10);
+	fake.probes = 0;
+	deliver(c, RATE, 100);
+	ASSERT_U_INT_EQ(fake.probes, 100 + 10);
+	fake.path_errno = ENOTSOCK;
+	deliver(c, RATE, 10);
+	fake.probes = 0;
+	deliver(c, RATE, 1000);
+	ASSERT_U_INT_EQ(fake.probes, 0);
+	conn_close(&conn);
+}
+
+static void
+answer(Channel *c, const struct sshbuf *ping)
+{
+	struct channel_confirm *cc = TAILQ_FIRST(&c->status_confirms);
+
+	if (ping != NULL) {		/* a string of it */
+		pathinband_pong(conn.ssh->inband, sshbuf_ptr(ping) + 4,
+		    sshbuf_len(ping) - 4, fake.now_us);
+		return;
+	}
+	ASSERT_PTR_NE(cc, NULL);
+	cc->cb(conn.ssh, SSH2_MSG_CHANNEL_FAILURE, c, cc->ctx);
+	TAILQ_REMOVE(&c->status_confirms, cc, entry);
+	freezero(cc, sizeof(*cc));
+}
+
+/* By ping or by request: one at a time, and only where the socket lies */
+static void
+probes(int ping)
+{
+	struct sshbuf *b = sshbuf_new(), *p = ping ? b : NULL;
+	u_char type = ping ? SSH2_MSG_PING : SSH2_MSG_CHANNEL_REQUEST;
+	Channel *c;
+	char *name;
+	u_int32_t id;
+	u_char reply;
+
+	ASSERT_PTR_NE(b, NULL);
+	start(0, BOUNDED | (ping ? KEX_HAS_PING : 0), LIMIT);
+	c = conn_channel(&conn, "session");
+	c->remote_id = 77;
+	deliver(c, RATE, 20);
+	ASSERT_U_INT_EQ(conn_sent(&conn, type, b), 1);
+	if (!ping) {
+		ASSERT_INT_EQ(sshbuf_get_u32(b, &id), 0);
+		ASSERT_U32_EQ(id, 77);
+		ASSERT_INT_EQ(sshbuf_get_cstring(b, &name, NULL), 0);
+		ASSERT_STRING_EQ(name, "path-probe@openssh-bdp");
+		free(name);
+		ASSERT_INT_EQ(sshbuf_get_u8(b, &reply), 0);
+		ASSERT_U8_EQ(reply, 1);
+		ASSERT_SIZE_T_EQ(sshbuf_len(b), 0);
+	}
+	deliver(c, RATE, 80);
+	ASSERT_U_INT_EQ(conn_sent(&conn, type, NULL), 0);
+	ASSERT_U_INT_EQ(rtt_us(c), 100 * MS);
+	fake.now_us += 100 * MS;
+	answer(c, p);			/* a forwarder: 0.2 s are the path */
+	deliver(c, RATE, 400);
+	ASSERT_U_INT_EQ(conn_sent(&conn, type, b), 1);
+	answer(c, p);
+	deliver(c, RATE, 1);
+	ASSERT_U_INT_GT(rtt_us(c), 150 * MS);
+	conn_close(&conn);
+
+	/* The socket tells of the whole path: no second one */
+	start(0, BOUNDED | (ping ? KEX_HAS_PING : 0), LIMIT);
+	path.rtt_us = path.min_rtt_us = 20 * MS;
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	while (conn_sent(&conn, type, b) == 0)
+		deliver(c, RATE, 1);
+	fake.now_us += 20 * MS;
+	answer(c, p);
+	deliver(c, RATE, 1000);
+	ASSERT_U_INT_EQ(conn_sent(&conn, type, NULL), 0);
+	ASSERT_U_INT_EQ(rtt_us(c), 20 * MS);
+	conn_close(&conn);
+	sshbuf_free(b);
+}
+
+/* A forwarder: the round trip is SSH's, from the first answer on. */
+static void
+forwarder(void)
+{
+	struct sshbuf *b = sshbuf_new();
+	Channel *c;
+	u_int i;
+
+	start(0, BOUNDED | KEX_HAS_PING, LIMIT);
+	path.rtt_us = path.min_rtt_us = 1 * MS;
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	for (i = 0; i < 20; i++) {
+		while (conn_sent(&conn, SSH2_MSG_PING, b) == 0)
+			deliver(c, 1000, 1);
+		deliver(c, 1000, 199);
+		ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 0);
+		fake.now_us += 1 * MS;
+		answer(c, b);
+		deliver(c, 1000, 1);
+		ASSERT_U_INT_EQ(rtt_us(c), 200 * MS);
+	}
+	/* And no RTT of the socket at all, as of a pipe */
+	fake.path_errno = ENOTSOCK;
+	path.rtt_us = path.min_rtt_us = 0;
+	deliver(c, 1000, 400);
+	ASSERT_U_INT_EQ(rtt_us(c), 200 * MS);
+	conn_close(&conn);
+	sshbuf_free(b);
+}
+
+/* While keys are renewed nothing is asked, and no answer counts. */
+static void
+rekeying(int ping)
+{
+	struct sshbuf *b = sshbuf_new();
+	u_char type = ping ? SSH2_MSG_PING : SSH2_MSG_CHANNEL_REQUEST;
+	Channel *c;
+
+	start(0, BOUNDED | (ping ? KEX_HAS_PING : 0), LIMIT);
+	fake.path_errno = ENOTSOCK;
+	conn.ssh->kex->done = 0;
+	c = conn_channel(&conn, "session");
+	deliver(c, 20000, 200);
+	ASSERT_U_INT_EQ(conn_sent(&conn, type, NULL), 0);
+	conn.ssh->kex->done = 1;
+	deliver(c, 20000, 1);
+	ASSERT_U_INT_EQ(conn_sent(&conn, type, b), 1);
+	conn.ssh->kex->done = 0;
+	deliver(c, 20000, 100);
+	answer(c, ping ? b : NULL);
+	conn.ssh->kex->done = 1;
+	ASSERT_U_INT_EQ(rtt_us(c), 0);
+	deliver(c, 20000, 1);
+	ASSERT_U_INT_EQ(rtt_us(c), 0);
+	ASSERT_U_INT_EQ(conn_sent(&conn, type, b), 1);
+	fake.now_us += 30 * MS;
+	answer(c, ping ? b : NULL);
+	deliver(c, 20000, 1);
+	ASSERT_U_INT_EQ(rtt_us(c), 30 * MS);
+	conn_close(&conn);
+	sshbuf_free(b);
+}
+
+/* A channel that closes takes the probe with it that was sent on it. */
+static void
+abandoned(void)
+{
+	Channel *c, *other;
+
+	start(0, BOUNDED, LIMIT);
+	fake.path_errno = ENOTSOCK;
+	c = conn_channel(&conn, "session");
+	other = conn_channel(&conn, "session");
+	conn_turn(&conn, other);
+	conn_sent(&conn, SSH2_MSG_CHANNEL_REQUEST, NULL);
+	pathinband_abandon(conn.ssh->inband);
+	deliver(c, 20000, 200);
+	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_CHANNEL_REQUEST, NULL), 1);
+	deliver(other, 20000, 100);
+	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_CHANNEL_REQUEST, NULL), 0);
+	conn_channel_free(&conn, c);
+	deliver(other, 20000, 100);
+	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_CHANNEL_REQUEST, NULL), 1);
+	conn_close(&conn);
+}
+
+/* Once, with the first bulk channel: adjusts shall not wait for each other. */
+static void
+starts(void)
+{
+	Channel *c;
+	int fds[2], in;
+
+	start(1, 0, LIMIT);
+	c = conn_channel(&conn, "session");
+	c->isatty = 1;
+	conn_turn(&conn, c);
+	ASSERT_U_INT_EQ(fake.nodelays, 0);
+	ASSERT_INT_EQ(fake.starts, 0);
+	ASSERT_PTR_EQ(conn.ssh->inband, NULL);
+	conn_turn(&conn, conn_channel(&conn, "session"));
+	conn_turn(&conn, conn_channel(&conn, "direct-tcpip"));
+	ASSERT_U_INT_EQ(fake.nodelays, 1);
+	ASSERT_INT_EQ(fake.starts, 1);
+	ASSERT_PTR_NE(conn.ssh->inband, NULL);
+	conn_close(&conn);
+	/* A pipe */
+	start(1, 0, LIMIT);
+	ASSERT_INT_EQ(pipe(fds), 0);
+	in = conn.net[0];
+	ASSERT_PTR_NE(ssh_packet_set_connection(conn.ssh, fds[0], fds[1]),
+	    NULL);
+	conn_turn(&conn, conn_channel(&conn, "session"));
+	ASSERT_U_INT_EQ(fake.nodelays, 0);
+	ASSERT_INT_EQ(fake.starts, 1);
+	conn_close(&conn);
+	close(in);
+}
+
+static void
+put(Channel *c, size_t len)
+{
+	static u_char data[PACKET];
+
+	for (; len > 0; len -= MINIMUM(len, sizeof(data)))
+		ASSERT_INT_EQ(sshbuf_put(c->output, data,
+		    MINIMUM(len, sizeof(data))), 0);
+	conn_turn(&conn, c);
+}
+
+static void
+take(Channel *c, size_t len)
+{
+	ASSERT_INT_EQ(sshbuf_consume(c->output, len), 0);
+	c->local_consumed += len;
+	conn_turn(&conn, c);
+}
+
+/* What a buffer took for more than 4 MiB is given back when it is empty. */
+static void
+swollen(void)
+{
+	Channel *c;
+
+	start(0, BOUNDED, LIMIT);
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	c->local_window = LIMIT;
+	fake.shrinks = 0;
+	put(c, 4 * MIB);
+	take(c, 4 * MIB);
+	ASSERT_U_INT_EQ(fake.shrinks, 0);
+	put(c, 3 * MIB);
+	put(c, 3 * MIB);
+	take(c, 5 * MIB);
+	ASSERT_U_INT_EQ(fake.shrinks, 0);
+	take(c, 1 * MIB);
+	ASSERT_U_INT_EQ(fake.shrinks, 1);
+	/* Which is forgotten then */
+	put(c, 4 * MIB);
+	take(c, 4 * MIB);
+	ASSERT_U_INT_EQ(fake.shrinks, 1);
+	conn_close(&conn);
+}
+
+#ifdef F_GETPIPE_SZ
+/* A pipe whose reader lags, once a MiB has gone through it */
+static void
+widened(void)
+{
+	Channel *c;
+	int fds[2];
+
+	start(0, BOUNDED, LIMIT);
+	ASSERT_INT_EQ(pipe(fds), 0);
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	c->wfd = fds[1];
+	conn_comes(c, c->output, MIB);
+	conn_goes(c, c->output, MIB - 1);
+	conn_turn(&conn, c);
+	ASSERT_INT_EQ(fcntl(fds[1], F_GETPIPE_SZ), 65536);
+	conn_goes(c, c->output, 1);
+	conn_turn(&conn, c);		/* no backlog: the reader is there */
+	ASSERT_INT_EQ(fcntl(fds[1], F_GETPIPE_SZ), 65536);
+	conn_comes(c, c->output, 1);
+	conn_turn(&conn, c);
+	ASSERT_INT_EQ(fcntl(fds[1], F_GETPIPE_SZ), CHANNEL_READ_AHEAD);
+	/* Once is enough */
+	ASSERT_INT_NE(fcntl(fds[1], F_SETPIPE_SZ, 65536), -1);
+	conn_comes(c, c->output, 1);
+	conn_turn(&conn, c);
+	ASSERT_INT_EQ(fcntl(fds[1], F_GETPIPE_SZ), 65536);
+	c->wfd = -1;
+	conn_channel_free(&conn, c);
+	/* One that is larger stays as it is. */
+	ASSERT_INT_NE(fcntl(fds[1], F_SETPIPE_SZ, 2 * CHANNEL_READ_AHEAD), -1);
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	c->wfd = fds[1];
+	conn_comes(c, c->output, 2 * MIB);
+	conn_goes(c, c->output, 2 * MIB - 1);
+	conn_turn(&conn, c);
+	ASSERT_INT_EQ(fcntl(fds[1], F_GETPIPE_SZ), 2 * CHANNEL_READ_AHEAD);
+	c->wfd = -1;
+	conn_close(&conn);
+	close(fds[0]);
+	close(fds[1]);
+}
+#endif
+
+/* Who leaves gives back what it held. */
+static void
+shares(void)
+{
+	Channel *a, *b;
+
+	start(0, BOUNDED, 12 * MIB);
+	a = conn_channel(&conn, "session");
+	deliver(a, RATE, 2000);
+	ASSERT_U32_EQ(fake.cw->target, 12 * MIB);
+	b = conn_channel(&conn, "session");
+	conn_turn(&conn, b);
+	deliver(a, RATE, 200);
+	ASSERT_U32_EQ(fake.cw->target, 10 * MIB);
+	conn_channel_free(&conn, b);
+	deliver(a, RATE, 200);
+	ASSERT_U32_EQ(fake.cw->target, 12 * MIB);
+	/* Fixed windows count, too. */
+	b = conn_channel(&conn, "session");
+	b->isatty = 1;
+	conn_turn(&conn, b);
+	deliver(a, RATE, 200);
+	ASSERT_U32_EQ(fake.cw->target, 10 * MIB);
+	conn_close(&conn);
+}
+
+static char said[4096];
+static LogLevel level;
+
+static void
+note(LogLevel l, int forced, const char *message, void *ctx)
+{
+	const char *what = ctx;
+
+	if (strstr(message, what) == NULL)
+		return;
+	level = l;
+	strlcat(said, message, sizeof(said));
+	strlcat(said, "\n", sizeof(said));
+}
+
+/* From now on, what has this in it. */
+static void
+listen_for(char *what)
+{
+	said[0] = '\0';
+	log_init("test_chanwin", SYSLOG_LEVEL_DEBUG2, SYSLOG_FACILITY_AUTH, 1);
+	set_log_handler(note, what);
+}
+
+static void
+listen_ends(void)
+{
+	set_log_handler(NULL, NULL);
+	log_init("test_chanwin", SYSLOG_LEVEL_INFO, SYSLOG_FACILITY_AUTH, 1);
+}
+
+static void
+at_close(int server)
+{
+	Channel *c;
+
+	start(server, BOUNDED, LIMIT);
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	listen_for("peak window");
+	conn_channel_free(&conn, c);	/* nothing came: no line */
+	ASSERT_STRING_EQ(said, "");
+	c = conn_channel(&conn, "session");
+	c->isatty = 1;
+	deliver(c, 1000, 1000);		/* nor of one with a fixed window */
+	conn_channel_free(&conn, c);
+	ASSERT_STRING_EQ(said, "");
+	c = conn_channel(&conn, "session");
+	path.rtt_us = path.min_rtt_us = 50 * MS;
+	fake.now_us += 200 * MS;
+	deliver(c, 1000, 501);
+	path.rtt_us = path.min_rtt_us = 50 * MS + 123;
+	deliver(c, 1000, 500);
+	channel_windows_report(conn.ssh, conn.ws);
+	ASSERT_STRING_EQ(said, "channel 0: peak window 2097152, "
+	    "least rtt 50.0 ms, received 1001000 bytes, 1.0 MB/s\n");
+	ASSERT_INT_EQ(level, server ? SYSLOG_LEVEL_VERBOSE :
+	    SYSLOG_LEVEL_DEBUG1);
+	said[0] = '\0';
+	conn_comes(c, c->output, 500);	/* taken after the last look */
+	conn_goes(c, c->output, 400);
+	conn_channel_free(&conn, c);
+	ASSERT_STRING_EQ(said, "channel 0: peak window 2097152, "
+	    "least rtt 50.0 ms, received 1001400 bytes, 1.0 MB/s\n");
+	listen_ends();
+	channel_windows_report(conn.ssh, NULL);
+	conn_close(&conn);
+}
+
+static void
+while_open(void)
+{
+	char line[256];
+	Channel *c;
+
+	start(0, BOUNDED, LIMIT);
+	path.rtt_us = path.min_rtt_us = 40 * MS;
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	ASSERT_STRING_EQ(status(c), "window 2097152, rtt 40.0 ms, "
+	    "mean 0.0 MB/s, limited by base");
+	listen_for("chanwin t_us");
+	deliver(c, 61250, 1001);
+	listen_ends();
+	snprintf(line, sizeof(line), "window %u, rtt 40.0 ms, mean 61.2 MB/s, "
+	    "limited by path", fake.cw->target);
+	ASSERT_STRING_EQ(status(c), line);
+	/* The first credit: more than 3 packets */
+	said[strcspn(said, "\n")] = '\0';
+	ASSERT_STRING_EQ(said, "channel 0: chanwin t_us=1000002000 "
+	    "target=2097152 window=1974652 backlog=0 granted=2219652 "
+	    "consumed=122500 bdp=122500 rtt_us=40000 adjust=122500 "
+	    "limited=base");
+	conn_close(&conn);
+}
+
+/* What is freed, when it is the last */
+static void
+frees(void)
+{
+	start(0, BOUNDED, LIMIT);
+	conn_turn(&conn, conn_channel(&conn, "session"));
+	ASSERT_PTR_NE(conn.ssh->inband, NULL);
+	conn_channel_free(&conn, conn.channels[0]);
+	channel_windows_free(conn.ssh, conn.ws);
+	ASSERT_PTR_EQ(conn.ssh->inband, NULL);
+	channel_windows_free(conn.ssh, NULL);
+	/* Made by who needs them first, with the default */
+	conn.ws = NULL;
+	conn_turn(&conn, conn_channel(&conn, "session"));
+	ASSERT_PTR_NE(conn.ws, NULL);
+	conn_close(&conn);
+}
+
+static void
+run(const char *name, void (*test)(void))
+{
+	TEST_START(name);
+	test();
+	TEST_DONE();
+}
+
+static void
+run_both(const char *name, void (*test)(int))
+{
+	TEST_START(name);
+	test(0);
+	test(1);
+	TEST_DONE();
+}
+
+void
+test_channelwindow(void)
+{
+	run("channel window, of which channels", kinds);
+	run("channel window, fixed ones are as stock's", fixed);
+	run("channel window, what waits here counts", waiting);
+	run("channel window, it follows the path", follows);
+	run("channel window, by what the peer can take", peers);
+	run("channel window, late segments", late);
+	run("channel window, how often the socket is asked", asks);
+	run_both("channel window, probes by request and ping", probes);
+	run("channel window, a forwarder's round trip", forwarder);
+	run_both("channel window, no probe while keys are renewed", rekeying);
+	run("channel window, a probe whose channel is gone", abandoned);
+	run("channel window, what begins with bulk data", starts);
+	run("channel window, memory of a backlog that has gone", swollen);
+#ifdef F_GETPIPE_SZ
+	run("channel window, the pipe of a reader that lags", widened);
+#endif
+	run("channel window, shares of the budget", shares);
+	run_both("channel window, what is said at close", at_close);
+	run("channel window, what is said before", while_open);
+	run("channel window, freed", frees);
+	fake_reset();
+}
