@@ -7,12 +7,11 @@ import subprocess
 
 import pytest
 
+import pinned
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
 OPENSSH = os.path.join(TOP, "build", "openssh")
-CACHE = os.path.join(
-    os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")),
-    "openssh-bdp")
 MODULES = sorted(os.path.basename(p) for p in glob.glob(f"{HERE}/*.c"))
 
 # Not: what the style of the house is (bugprone-assignment-in-if-condition),
@@ -96,17 +95,10 @@ def test_shellcheck():
 
 
 def ruff():
-    """Pinned, in the cache, from the registry of Python's packages."""
-    folder = os.path.join(CACHE, "ruff-0.14.0")
-    program = os.path.join(folder, "bin", "ruff")
-    if not os.path.exists(program):
-        done = subprocess.run(
-            ["python3", "-m", "pip", "install", "-q", "--require-hashes",
-             "--no-deps", "--target", folder, "-r",
-             f"{HERE}/ruff-requirements.txt"], capture_output=True, text=True)
-        if done.returncode != 0:
-            pytest.skip(f"no ruff: {done.stderr.strip().splitlines()[-1]}")
-    return program
+    try:
+        return os.path.join(pinned.folder("ruff"), "bin", "ruff")
+    except pinned.Missing as error:
+        pytest.skip(str(error))
 
 
 def test_ruff():

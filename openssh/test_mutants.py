@@ -1,0 +1,81 @@
+"""The campaign of faults, "make mutants", but for the campaign: what it
+draws, what it runs, and that it tells found from unfound."""
+
+import importlib.machinery
+import importlib.util
+import os
+
+import pytest
+
+import pinned
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("mutants",
+                                                  f"{HERE}/mutants")
+    module = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader("mutants", loader))
+    loader.exec_module(module)
+    return module
+
+
+mutants = load()
+pytestmark = pytest.mark.skipif(
+    not os.path.exists(mutants.OURS) or not os.path.exists(mutants.PRISTINE),
+    reason="no build/openssh and build/pristine")
+
+
+def test_every_file_has_tests():
+    names = [name for name, _ in mutants.sources()]
+    assert {"chanwin.c", "sftp-many.c", "channels.c", "packet.c"} <= set(names)
+    for name in names:
+        assert mutants.tests_of(name), f"no row of TESTS is for {name}"
+    for test in {t for _, tests in mutants.TESTS for t in tests.split()}:
+        assert os.path.exists(f"{HERE}/{test}"), test
+
+
+def test_kept_are_still_there():
+    """And each has a reason."""
+    for (name, line, fault), reason in mutants.kept().items():
+        text = mutants.read(f"{mutants.OURS}/{name}").splitlines()
+        assert line in [t.strip() for t in text], (name, line)
+        assert fault != line and reason, (name, line)
+
+
+def test_draws_code_only():
+    """Of our lines; the same ones for the same seed."""
+    try:
+        lines = mutants.generate("poly1305-evp")
+    except pinned.Missing as error:
+        pytest.skip(str(error))
+    olds = {line[0].old.strip() for line in lines}
+    assert "started = 1;" in olds and "{" not in olds
+    assert not [o for o in olds if o.startswith(("#", "*", "/*"))]
+
+    def drawn(seed):
+        return [m.key() for line in mutants.Campaign(
+            lines, 0, seed, None).lines for m in line]
+    assert drawn("1") == drawn("1") != drawn("2")
+
+
+def test_tells_found_from_unfound(tmp_path, monkeypatch):
+    """One that a unit test finds, one that the compiler drops, one that it
+    refuses, and one that no unit test can find."""
+    monkeypatch.setattr(mutants, "FOLDER", str(tmp_path))
+    copy = mutants.Copy(0)
+
+    def judge(old, new, name="chanbudget.c"):
+        lines = mutants.read(f"{copy.tree}/{name}").splitlines(keepends=True)
+        number = next(n for n, line in enumerate(lines)
+                      if line.strip() == old)
+        return copy.judge(mutants.Mutant(name, number + 1, lines[number],
+                                         new), None)[0]
+    assert judge("b->limit = limit;", ";") == "found"
+    assert judge("b->limit = limit;", "b->limit = limit + 0;") == "same code"
+    assert judge("b->limit = limit;", "b->limit = ;") == "not compiled"
+    assert judge("r = sshbuf_check_reserve(oqueue, SFTP_MAX_MSG_LENGTH);",
+                 "r = 0;", "sftp-server.c") == "unfound"
+    # And nothing of them is left
+    assert judge("b->limit = limit;", "b->limit = limit + 0;") == "same code"
