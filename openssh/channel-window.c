@@ -96,6 +96,7 @@ struct channel_window {
 	int bulk;		/* the window follows the path */
 	int widened;		/* the pipe to the consumer, */
 	int source_widened;	/* and the one from the source */
+	int no_room;		/* for much in a turn: memory is short */
 	uint64_t turn;		/* the one in which it last sent a packet */
 	struct chanwin cw;
 	uint32_t seen;		/* c->local_consumed at the last look */
@@ -579,8 +580,17 @@ channel_window_send(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 size_t
 channel_window_read_max(const Channel *c)
 {
-	return c->window != NULL && c->window->send.bytes >= MUCH ?
-	    CHANNEL_READ_AHEAD : CHANNEL_MAX_READ;
+	return c->window != NULL && c->window->send.bytes >= MUCH &&
+	    !c->window->no_room ? CHANNEL_READ_AHEAD : CHANNEL_MAX_READ;
+}
+
+int
+channel_window_read_less(Channel *c)
+{
+	if (channel_window_read_max(c) == CHANNEL_MAX_READ)
+		return 0;
+	c->window->no_room = 1;
+	return 1;
 }
 
 int

@@ -66,6 +66,12 @@ size_t	 channel_window_send(struct ssh *, Channel *,
 size_t	 channel_window_read_max(const Channel *);
 
 /*
+ * There was no memory to read that much. Returns 1 if the channel reads less
+ * from now on, as stock OpenSSH does, 0 if it already did.
+ */
+int	 channel_window_read_less(Channel *c);
+
+/*
  * Returns 1 if a channel that has just been asked to send is to be asked again
  * in this turn, else 0. `had` is the length (bytes) of its input before it was
  * asked: if that is not less now, nothing was sent, and the turn is over. The

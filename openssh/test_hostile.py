@@ -603,20 +603,22 @@ class Client:
     writes is read as far as take() says."""
 
     def __init__(self, place, tree=OURS, options=(), extensions=None,
-                 probed=None, opens=True, takes=(WINDOW, PACKET)):
+                 probed=None, opens=True, takes=(WINDOW, PACKET),
+                 stdout=subprocess.PIPE, version=None):
         listener = place.inside(
             lambda: socket.create_server(("127.0.0.1", PORT)))
         self.log_path = place.path(f"ssh.{os.path.basename(tree)}.log")
         self.ssh = place.start(
             place.ssh(*options, "-E", self.log_path, "root@127.0.0.1",
                       "command", tree=tree, level="DEBUG2"),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            stdin=subprocess.PIPE, stdout=stdout)
         listener.settimeout(PATIENCE_S)
         sock = listener.accept()[0]
         listener.close()
         self.peak = Peak(self.ssh.pid)
         self.server = Hostile(sock, extensions)
         self.server.takes(*takes)
+        self.server.local_version = version or self.server.local_version
         if probed:
             self.server.probed = probed
         self.server.add_server_key(

@@ -1,0 +1,116 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "sshbuf.h"
+#include "packet.h"
+#include "channels.h"
+#include "compat.h"
+#include "log.h"
+#include "session-end.h"
+
+/* A signal that came just before a wait is noticed after this long (ms). */
+#define STOP_LOOK_MS	100
+
+static int
+is_character_device(int fd)
+{
+	struct stat st;
+
+	/* A terminal still is one after it has gone. */
+	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
+}
+
+int
+session_read_errno(int fd, int error)
+{
+	/* sshbuf_read() has EPIPE for the end of file. */
+	if (error == EPIPE)
+		return 0;
+	return error != ENOMEM && is_character_device(fd) ? 0 : error;
+}
+
+int
+session_write_errno(int fd, int error)
+{
+	if (error == EPIPE || error == ECONNRESET)
+		return 0;
+	return error == EIO && is_character_device(fd) ? 0 : error;
+}
+
+/*
+ * OpenSSH's sshd sends the exit status when the command has ended, and that may
+ * be before the last of what it wrote: only EOF says that this has come. Other
+ * servers send the status last, and some of them no EOF.
+ */
+static int
+all_has_come(const struct ssh *ssh, const Channel *c)
+{
+	return (c->flags & (CHAN_EOF_RCVD|CHAN_CLOSE_RCVD)) != 0 ||
+	    (ssh->compat & SSH_NEW_OPENSSH) == 0;
+}
+
+/* Writes `buf` to `fd`. Returns 0 if nothing is left, else 1. */
+static int
+drain(struct sshbuf *buf, int fd, const volatile sig_atomic_t *stop)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+	ssize_t len;
+
+	/* Standard error is closed when writing it fails, and no error. */
+	while (fd != -1 && sshbuf_len(buf) != 0) {
+		if (*stop)
+			return 1;
+		if (poll(&pfd, 1, STOP_LOOK_MS) <= 0)
+			continue;
+		len = write(fd, sshbuf_ptr(buf), sshbuf_len(buf));
+		if (len == -1 && errno != EINTR && errno != EAGAIN &&
+		    errno != EWOULDBLOCK)
+			return session_write_errno(fd, errno) != 0;
+		if (len > 0 && sshbuf_consume(buf, len) != 0)
+			return 1;
+	}
+	return 0;
+}
+
+int
+session_output_lost(const struct ssh *ssh, Channel *c,
+    const volatile sig_atomic_t *stop)
+{
+	int lost;
+
+	/* The reader has gone, or all is written */
+	if (c->ostate == CHAN_OUTPUT_CLOSED)
+		return 0;
+	if (!all_has_come(ssh, c))
+		return 1;
+	debug2_f("channel %d: %zu bytes left, stderr %zu", c->self,
+	    sshbuf_len(c->output), sshbuf_len(c->extended));
+	lost = drain(c->output, c->wfd, stop);
+	if (c->extended_usage == CHAN_EXTENDED_WRITE)
+		lost |= drain(c->extended, c->efd, stop);
+	return lost;
+}

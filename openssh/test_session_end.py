@@ -1,0 +1,203 @@
+"""How a session ends that doesn't end as it should: what has come whole, with
+its exit status, is a success, as with stock OpenSSH; what was lost is not."""
+
+import contextlib
+import os
+import pty
+import resource
+import signal
+import socket
+import struct
+
+import pytest
+
+from loopback import (OURS, PRISTINE, place,      # noqa: F401
+                      status_kib, wait_until)
+
+pytest.importorskip("paramiko")
+from test_hostile import (MSG_DATA, MSG_REQUEST, PACKET,        # noqa: E402
+                          Client, Raw, Server, stands_still)
+
+KIB, MIB = 1024, 1024 * 1024
+PATIENCE_S = 60
+MSG_EOF = 96
+SAID = b"all of it\n"
+OPENSSH, OTHER = "SSH-2.0-OpenSSH_10.0", "SSH-2.0-other"
+
+
+def says(client, data=SAID, eof=True, status=0):
+    """The server's output of a command, and how that has ended."""
+    to = client.channel.remote_chanid
+    for at in range(0, len(data), 32 * KIB):
+        client.server.say(MSG_DATA, to, data[at:at + 32 * KIB])
+    if status is not None:
+        client.server.say(MSG_REQUEST, to, b"exit-status", Raw(b"\0"),
+                          status)
+    if eof:
+        client.server.say(MSG_EOF, to)
+
+
+def drops(client):
+    """The connection ends, as if the server's process had."""
+    client.server.listening.clear()
+    client.server.sock.shutdown(socket.SHUT_RDWR)
+
+
+def end(client):
+    with contextlib.suppress(BrokenPipeError):
+        client.ssh.stdin.close()
+    status = client.ssh.wait(PATIENCE_S)
+    client.server.listening.set()
+    client.server.close()
+    client.peak.stop()
+    return status
+
+
+@pytest.mark.parametrize("tree, version, eof, said, status", [
+    (PRISTINE, OTHER, False, 0, 0),
+    (OURS, OTHER, False, 0, 0),
+    (OURS, OTHER, True, 0, 0),
+    (OURS, OTHER, False, 3, 3),
+    (OURS, OTHER, True, None, 255),
+    (OURS, OPENSSH, True, 0, 0),
+    # OpenSSH sends the status first, then what is left of the output
+    (OURS, OPENSSH, False, 0, 255)])
+def test_the_connection_drops(place, tree, version, eof, said,  # noqa: F811
+                              status):
+    client = Client(place, tree, version=version)
+    says(client, eof=eof, status=said)
+    drops(client)
+    assert client.ssh.stdout.read() == SAID
+    assert end(client) == status, client.log()
+
+
+def test_the_reader_lags(place):                        # noqa: F811
+    """What has come is written, though nothing comes any more."""
+    data = os.urandom(MIB)
+    client = Client(place)
+    says(client, data)
+    drops(client)
+    wait_until("the end of the connection", lambda:
+               "closed by remote host" in client.log() or
+               "bytes left" in client.log(), PATIENCE_S)
+    assert client.ssh.poll() is None
+    assert client.ssh.stdout.read() == data
+    assert end(client) == 0, client.log()
+
+
+def test_the_reader_stops(place):                       # noqa: F811
+    """Then ssh waits for it, as ever, and a signal ends that."""
+    client = Client(place)
+    says(client, bytes(MIB))
+    drops(client)
+    wait_until("the end of the connection",
+               lambda: "bytes left" in client.log(), PATIENCE_S)
+    client.ssh.send_signal(signal.SIGTERM)
+    assert end(client) == 255
+
+
+def test_the_reader_goes(place):                        # noqa: F811
+    """It has what it wants: no error."""
+    client = Client(place)
+    says(client, bytes(MIB))
+    drops(client)
+    wait_until("the end of the connection",
+               lambda: "bytes left" in client.log(), PATIENCE_S)
+    client.ssh.stdout.close()
+    assert end(client) == 0, client.log()
+
+
+def closed(client):
+    """The session's end, as it should be."""
+    client.channel.close()
+    return end(client)
+
+
+@pytest.mark.parametrize("tree", [PRISTINE, OURS])
+def test_the_terminal_goes(place, tree):                # noqa: F811
+    """A window that is closed: EIO, and no error of the command's."""
+    leader, follower = pty.openpty()
+    client = Client(place, tree, stdout=follower)
+    os.close(follower)
+    os.close(leader)
+    says(client)
+    assert closed(client) == 0, client.log()
+
+
+def test_the_disk_is_full(place):                       # noqa: F811
+    """A device that is no terminal: the output is lost, and ssh says so, in
+    whatever way the connection ends then."""
+    for ends in (closed, lambda c: drops(c) or end(c)):
+        with open("/dev/full", "wb") as full:
+            client = Client(place, stdout=full)
+        says(client)
+        wait_until("the error", lambda: "write failed" in client.log(),
+                   PATIENCE_S)
+        assert ends(client) == 255
+        assert "write to standard output: No space left" in client.log()
+
+
+def test_standard_output_is_reset(place):               # noqa: F811
+    """By a reader that has gone, which a socket may tell so."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    mine = socket.create_connection(listener.getsockname())
+    reader = listener.accept()[0]
+    client = Client(place, stdout=mine)
+    mine.close()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                      struct.pack("ii", 1, 0))
+    reader.close()
+    listener.close()
+    says(client)
+    assert closed(client) == 0, client.log()
+    assert "write failed" in client.log()
+
+
+# Memory
+
+def limit(pid, more_kib):
+    """No more than it has, and some; None: as much as there is."""
+    size = resource.RLIM_INFINITY if more_kib is None else \
+        (status_kib(pid, "VmSize") + more_kib) * KIB
+    resource.prlimit(pid, resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
+
+
+def receive(channel, n):
+    """Up to so many bytes: how many came before the channel's end."""
+    came = 0
+    while came < n:
+        data = channel.recv(min(n - came, 64 * KIB))
+        if not data:
+            break
+        came += len(data)
+    return came
+
+
+MUCH = 8 * MIB
+
+
+def test_sshd_has_no_memory(place):                     # noqa: F811
+    """What one channel reads has no room: that channel is lost, with no exit
+    status, and the others go on."""
+    go = place.path("go")
+    server = Server(place)
+    pid = server.peak.pid
+    server.client.takes(512 * MIB, PACKET)
+    first = server.session(f"head -c {4 * MUCH} /dev/zero")
+    lost = server.session(
+        f"until [ -e {go} ]; do sleep 0.1; done; cat /dev/zero")
+    # All that the first one may hold it has
+    server.client.listening.clear()
+    wait_until("the network to be full", lambda: stands_still(pid))
+    limit(pid, 0)
+    open(go, "w").close()
+    wait_until("the loss", lambda: "read: memory allocation failed" in
+               server.log(), PATIENCE_S)
+    limit(pid, None)
+    server.client.listening.set()
+    assert receive(first, 4 * MUCH) == 4 * MUCH
+    assert first.recv_exit_status() == 0
+    assert receive(lost, MUCH) < MUCH
+    assert lost.recv_exit_status() == -1
+    assert server.works()
+    server.finish()
