@@ -9,6 +9,7 @@ import shlex
 import signal
 import struct
 import subprocess
+import threading
 import time
 
 import pytest
@@ -407,6 +408,21 @@ def test_client_that_writes_fast(tmp_path, session):
     assert os.path.getsize(tmp_path / "file") == count * size
     grown = session.memory("VmHWM") - before
     assert grown < 3 << 10, f"{grown} kB"
+
+
+def test_client_that_reads_late(tmp_path, session):
+    """It sends all its requests before it reads a reply, far more than a pipe
+    holds replies of: the server goes on taking requests, as stock's does."""
+    handle = session.open(tmp_path / "file", flags=WRITE | CREATE)
+    count = 20000                       # 480 KB of replies
+    deadline = threading.Timer(60, session.process.kill)
+    deadline.start()
+    for sent in range(count):
+        session.send(struct.pack(">BI", 6, sent) + string(handle) +
+                     struct.pack(">Q", sent) + string(b"."))
+    for sent in range(count):
+        assert session.receive()[:9] == struct.pack(">BII", 101, sent, 0)
+    deadline.cancel()
 
 
 def test_client_that_never_reads(tmp_path, session):
