@@ -27,13 +27,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* USDT, where its header is: "bpftrace -l usdt:/usr/sbin/sshd:*" */
-#ifdef __has_include
-# if __has_include(<sys/sdt.h>)
-#  include <sys/sdt.h>
-# endif
-#endif
-#ifndef DTRACE_PROBE8
+/* USDT, if configured: "bpftrace -l usdt:/usr/sbin/sshd:*" */
+#ifdef WITH_USDT
+# include <sys/sdt.h>
+#else
 # define DTRACE_PROBE8(provider, name, a, b, c, d, e, f, g, h)
 #endif
 

@@ -347,19 +347,23 @@ def test_escape(place):
     ssh.wait()
 
 
-@pytest.mark.parametrize("program", ["ssh", "sshd-session"])
-def test_usdt(program):
-    built = subprocess.run(["cc", "-E", "-"], input="#include <sys/sdt.h>\n",
-                           text=True, capture_output=True)
-    if built.returncode != 0:
-        pytest.skip("no sys/sdt.h here to build with")
-    path = os.path.join(OURS, program)
+def probes(path):
+    """The arguments of each probe of the window, in a program or object."""
     notes = subprocess.run(["readelf", "-n", path], text=True,
                            capture_output=True, check=True).stdout
-    probes = re.findall(r"Provider: openssh\s+Name: window\s+Location: .*\s+"
-                        r"Arguments: (.*)", notes)
-    assert len(probes) == 1, notes[-2000:]
-    assert len(re.findall(r"-?\d+@", probes[0])) == 8
+    return re.findall(r"Provider: openssh\s+Name: window\s+Location: .*\s+"
+                      r"Arguments: (.*)", notes)
+
+
+@pytest.mark.parametrize("program", ["ssh", "sshd-session"])
+def test_usdt(program):
+    """It is there if configured, whatever headers this machine has."""
+    path = os.path.join(OURS, program)
+    if "-DWITH_USDT" not in read(f"{OURS}/Makefile"):
+        assert probes(path) == []
+        return
+    assert len(probes(path)) == 1
+    assert len(re.findall(r"-?\d+@", probes(path)[0])) == 8
     if shutil.which("bpftrace"):
         listed = subprocess.run(["bpftrace", "-l", f"usdt:{path}:*"],
                                 text=True, capture_output=True).stdout
