@@ -76,6 +76,13 @@ magnitude(struct walk *w, u_int bits)
 	return ((uint64_t)1 << shift) + (((uint64_t)next(w) << shift) >> 8);
 }
 
+/* Not a macro, which would take what it returns twice. */
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static uint64_t
 backlog(const Channel *c)
 {
@@ -261,10 +268,10 @@ clock_step(struct walk *w, u_int what)
 	if (what < 28)
 		fake.now_us += magnitude(w, 16);	/* up to 65 ms */
 	else if (what < 30)		/* half a year; a double holds 2^52 */
-		fake.now_us += MINIMUM(magnitude(w, 44),
+		fake.now_us += least(magnitude(w, 44),
 		    ((uint64_t)1 << 52) - fake.now_us);
 	else
-		fake.now_us -= MINIMUM(fake.now_us - 1, magnitude(w, 30));
+		fake.now_us -= least(fake.now_us - 1, magnitude(w, 30));
 }
 
 static const char *
@@ -317,7 +324,7 @@ walk(const u_char *data, size_t len)
 	w.bounded = next(&w) & 1;
 	w.tcp.rtt_us = w.tcp.min_rtt_us = magnitude(&w, 19);
 	fake.path = &w.tcp;
-	w.limit = MINIMUM(magnitude(&w, 31), 1024 * MIB);
+	w.limit = least(magnitude(&w, 31), 1024 * MIB);
 	conn_open(&w.conn, 0, (w.bounded ? KEX_HAS_BOUNDED_INPUT : 0) |
 	    (next(&w) & 1 ? KEX_HAS_PING : 0), w.limit);
 	while (w.len > 0 && wrong == NULL) {
