@@ -37,10 +37,6 @@ bdp-test_chanbuf: $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_HELPER) libssh.a $
 	    $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(SKOBJS) $(LDFLAGS) \
 	    $(BDP_WRAP) $(BDP_LIBS) $(CHANLIBS)
 
-# For other programs that link chanwin/fake.c
-bdp-fakes:
-	@echo $(BDP_FAKES)
-
 bdp-unit: bdp-test_chanwin bdp-test_chanbuf
 	./bdp-test_chanwin
 	./bdp-test_chanbuf

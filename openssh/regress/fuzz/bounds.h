@@ -1,0 +1,54 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef BOUNDS_H
+#define BOUNDS_H
+
+/* What one input of a fuzzer may cost. More of it is a finding: abort(). */
+
+/*
+ * An input starts. It may take cpu_s seconds of CPU time, and memory bytes at
+ * a time, allocated or mapped by the code under test.
+ */
+void	 bounds_start(u_int cpu_s, int64_t memory);
+
+/* Looks at memory. To be called often. */
+void	 bounds_check(void);
+
+/*
+ * The input has ended. If it came to its end in order (whole is 1), there must
+ * be as many file descriptors as at its start. Otherwise it was cut off, by
+ * fatal() say, and those that it left open are closed.
+ */
+void	 bounds_end(int whole);
+
+/* Says what is wrong, as printf() would, and aborts. Does not return. */
+void	 finding(const char *fmt, ...)
+	    __attribute__((format(printf, 1, 2), noreturn));
+
+/*
+ * Removes all files and directories under dir, but not dir itself. Aborts
+ * where it can't.
+ */
+void	 empty_directory(const char *dir);
+
+/*
+ * Makes a directory for an input's files under $TMPDIR or /tmp and makes it the
+ * working directory. Whoever set $TMPDIR removes it.
+ */
+void	 scratch_directory(void);
+
+#endif /* BOUNDS_H */

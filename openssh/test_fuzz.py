@@ -1,0 +1,65 @@
+"""The fuzzers' peers, without libFuzzer and sanitizers: inputs that found
+something, and some at random. `make fuzz` looks for others."""
+
+import os
+import random
+import subprocess
+
+import pytest
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OPENSSH = os.path.join(TOP, "build", "openssh")
+
+# What each was: read the fuzzer beside it. "Take so many" is a byte.
+FOUND = {
+    "wire": {
+        # A channel with a window of 2 MiB and a maximum packet of 0, whose
+        # source never ends: an endless loop in the first turn
+        "maximum-packet-0": b"\x07\x00\x01\x0b\x00\x00\x00" + b"\x0d" * 4,
+        "maximum-packet-1": b"\x07\x00\x01\x0b\x01\x00\x00" + b"\x0d" * 4,
+        "confirmed-with-0": b"\x06\x01\x00\x00\x01\x0b\x00" + b"\x0d" * 4,
+    },
+    "server": {
+        # 96 writes of 32 KiB at once: its queue grew
+        "writes-ahead": b"\x00\x00\x06\xff\x01\x00\x08" + b"\xff" * 8,
+        # The digest of a sparse file of 1 TiB: CPU time without bound
+        "check-file": b"\x00\x00\x15\x00\x0b\x00\x00\x00\x00",
+    },
+}
+RANDOM = {"wire": 300, "server": 200}
+
+
+@pytest.fixture(scope="module")
+def built():
+    """In the tree that make has built, with its compiler."""
+    done = subprocess.run(
+        ["make", "-s", "-f", "Makefile", "-f", "regress/bdp-fuzz.mk",
+         "FUZZ_FLAGS=", "FUZZ_MAIN=$(FUZZ)/replay.c",
+         *(f"bdp-fuzz_{fuzzer}" for fuzzer in FOUND)],
+        cwd=OPENSSH, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+
+
+def run(fuzzer, inputs, directory):
+    """Inputs by name, in one process."""
+    paths = [directory / name for name in inputs]
+    for path in paths:
+        path.write_bytes(inputs[path.name])
+    done = subprocess.run(
+        [os.path.join(OPENSSH, f"bdp-fuzz_{fuzzer}"), *map(str, paths)],
+        env={**os.environ, "TMPDIR": str(directory)}, capture_output=True,
+        text=True, errors="replace", timeout=600)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-1000:]
+
+
+@pytest.mark.parametrize("fuzzer,name", [
+    (fuzzer, name) for fuzzer, inputs in FOUND.items() for name in inputs])
+def test_found(built, fuzzer, name, tmp_path):
+    run(fuzzer, {name: FOUND[fuzzer][name]}, tmp_path)
+
+
+@pytest.mark.parametrize("fuzzer", RANDOM)
+def test_random(built, fuzzer, tmp_path):
+    r = random.Random(20)
+    run(fuzzer, {str(i): r.randbytes(r.randrange(8, 200))
+                 for i in range(RANDOM[fuzzer])}, tmp_path)
