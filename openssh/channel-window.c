@@ -259,25 +259,39 @@ probe_abandoned(struct ssh *ssh, Channel *c, void *ctx)
 	pathinband_abandon(ctx);
 }
 
+/* Whether the socket is known to tell of the whole path. */
+static int
+is_direct(const struct channel_windows *ws)
+{
+	struct path_info seen = { .rtt_us = pathinband_least_us(&ws->inband) };
+
+	seen.min_rtt_us = seen.rtt_us;
+	return seen.rtt_us != 0 && ws->tcp.rtt_us != 0 &&
+	    path_choose(&ws->tcp, &seen) == &ws->tcp;
+}
+
 /*
- * SSH's own round trip, before any data flows if that is possible: later the
- * answer waits behind it. Where it shows that the socket tells of the whole
- * path, once is enough.
+ * SSH's own round trip, once a channel has received so much that it is worth a
+ * message, and where the exchanges that opened it have not shown already that
+ * the socket tells of the whole path. They took place before data flowed,
+ * behind which answers to probes have to wait.
  */
 static void
 probe_inband(struct ssh *ssh, Channel *c, struct channel_windows *ws,
     uint64_t now)
 {
+	const struct channel_window *w = c->window;
 	struct pathinband *ib = &ws->inband;
 	u_char ping[PATHINBAND_PING_LEN];
 	int r;
 
-	if (ib->rtt_us != 0 && ws->source == &ws->tcp && ws->tcp.rtt_us != 0)
-		return;
 	if (ssh_packet_is_rekeying(ssh)) {
 		pathinband_void(ib);
 		return;
 	}
+	if (w->cw.consumed + (c->local_consumed - w->seen) + backlog(c) <
+	    MUCH || is_direct(ws))
+		return;
 	if (!pathinband_due(ib, now))
 		return;
 	if (ib->refused) {
@@ -366,7 +380,7 @@ probe(struct ssh *ssh, Channel *c, struct channel_windows *ws, uint64_t now)
 	probe_tcp(ssh, ws, now);
 	probe_inband(ssh, c, ws, now);
 	ws->ssh.rtt_us = ws->inband.rtt_us;
-	ws->ssh.min_rtt_us = ws->inband.least_us;
+	ws->ssh.min_rtt_us = pathinband_least_us(&ws->inband);
 	source = path_choose(&ws->tcp, &ws->ssh);
 	if (source != ws->source) {
 		debug2_f("rtt of %s", source == &ws->tcp ? "tcp" : "ssh");
@@ -382,6 +396,27 @@ probe(struct ssh *ssh, Channel *c, struct channel_windows *ws, uint64_t now)
 		ws->least_rtt_us = ws->rtt_us;
 	if (source->min_rtt_us != 0 && source->min_rtt_us < ws->least_rtt_us)
 		ws->least_rtt_us = source->min_rtt_us;
+}
+
+void
+channel_window_asked(Channel *c)
+{
+	c->asked_us = now_us();
+}
+
+void
+channel_window_answered(Channel *c, struct channel_windows **wsp)
+{
+	uint64_t now = now_us();
+
+	if (c->asked_us == 0)
+		return;
+	if (*wsp == NULL)
+		*wsp = channel_windows_new(CHANBUDGET_DEFAULT);
+	/* A clock that stepped back says nothing. */
+	if (now > c->asked_us)
+		pathinband_exchange(&(*wsp)->inband, now - c->asked_us);
+	c->asked_us = 0;
 }
 
 static void

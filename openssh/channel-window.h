@@ -62,6 +62,16 @@ void	 channel_window_wait(struct ssh *ssh, const Channel *c,
 size_t	 channel_window_send(struct ssh *, Channel *,
 	    struct channel_windows *, size_t);
 
+/* Notes that a message of SSH's own was sent, which the peer answers at once. */
+void	 channel_window_asked(Channel *c);
+
+/*
+ * Its answer has come, or whatever the peer says first: the time since bounds
+ * the round trip. Nothing if nothing was asked. *wsp are the connection's
+ * windows, which are made on first use.
+ */
+void	 channel_window_answered(Channel *c, struct channel_windows **wsp);
+
 /* How much (bytes) a channel reads from its source in a turn. */
 size_t	 channel_window_read_max(const Channel *);
 

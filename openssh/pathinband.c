@@ -80,6 +80,22 @@ pathinband_answer(struct pathinband *ib, uint64_t now_us)
 }
 
 void
+pathinband_exchange(struct pathinband *ib, uint64_t took_us)
+{
+	took_us = MAXIMUM(took_us, 1);	/* 0 means unknown */
+	if (ib->exchange_us == 0 || took_us < ib->exchange_us)
+		ib->exchange_us = took_us;
+}
+
+uint64_t
+pathinband_least_us(const struct pathinband *ib)
+{
+	if (ib->least_us == 0 || ib->exchange_us == 0)
+		return MAXIMUM(ib->least_us, ib->exchange_us);
+	return MINIMUM(ib->least_us, ib->exchange_us);
+}
+
+void
 pathinband_compose(uint64_t cookie, u_char ping[PATHINBAND_PING_LEN])
 {
 	memcpy(ping, tag, sizeof(tag));

@@ -24,6 +24,7 @@
  *
  * A probe is SSH2_MSG_PING (PROTOCOL, "ping@openssh.com") towards peers that
  * have it, else a channel request that the peer has to refuse (RFC 4254, 5.4).
+ * SSH's own exchanges, as that which opens a channel, bound the least of it.
  */
 
 /*
@@ -44,6 +45,7 @@ struct pathinband {
 	uint64_t due_us;	/* when the next may be sent */
 	uint64_t rtt_us;	/* smoothed, a new one weighs 1/4; 0 = unknown */
 	uint64_t least_us;	/* least seen */
+	uint64_t exchange_us;	/* least of other exchanges; 0 = none yet */
 };
 
 /* Whether to send a probe now: not while one is under way. */
@@ -65,6 +67,15 @@ void	 pathinband_abandon(struct pathinband *);
  * ignored.
  */
 void	 pathinband_answer(struct pathinband *, uint64_t);
+
+/*
+ * The peer took `took_us` to answer a message of SSH's own, which is no probe
+ * and takes the peer as long as it likes: never less than a round trip.
+ */
+void	 pathinband_exchange(struct pathinband *ib, uint64_t took_us);
+
+/* Returns the least round trip (us) by all of these, 0 if none is known. */
+uint64_t pathinband_least_us(const struct pathinband *ib);
 
 /* The cookie as a ping carries it, which is not what keystroke chaff says. */
 #define PATHINBAND_PING_LEN	13

@@ -5,7 +5,16 @@ import re
 
 import pytest
 
-from loopback import HERE, OURS, PRISTINE, place, read    # noqa: F401
+from loopback import (HERE, OURS, PRISTINE, place,      # noqa: F401
+                      read, wait_until)
+
+paramiko = pytest.importorskip("paramiko")
+from test_hostile import (MSG_REQUEST, MSG_WINDOW_ADJUST,       # noqa: E402
+                          PING, Client, Raw, Server)
+
+KIB = 1024
+MSG_EOF, MSG_CLOSE = 96, 97
+FIRST_OF_SERVICES = 50                  # below it there are keys (RFC 4250)
 
 
 def header(macro):
@@ -36,3 +45,92 @@ def test_our_extension_is_the_last(place, said_by):     # noqa: F811
         names = extensions(read(sshd.log))
         assert names == ["ext-info-in-auth@openssh.com",
                          header("BDP_BOUNDED_INPUT")]
+
+
+COMMANDS = ["true", f"head -c {900 * KIB} /dev/zero", "head -c 5 /dev/zero"]
+
+
+def conversation(place, ssh, sshd, command):            # noqa: F811
+    """Kinds of messages that ssh sent and received, by its own log. (It has
+    no line for data, adjusts and pings: those are below.) What the server says
+    of a command's end comes in any order."""
+    server = place.sshd(sshd)
+    done = place.run(["sh", "-c", '"$@" < /dev/null 2>&1 > /dev/null', "sh",
+                      *place.ssh("root@127.0.0.1", command, tree=ssh,
+                                 level="DEBUG3")])
+    server.terminate()
+    server.wait()
+    assert done.returncode == 0, done.stdout
+    sent, received = ([int(kind) for kind in re.findall(
+        rf"{way} packet: type (\d+)", done.stdout)]
+        for way in ("send", "receive"))
+    started = received.index(99)
+    return sent, received[:started], sorted(received[started:])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_conversations_are_stocks(place, command):      # noqa: F811
+    stock = conversation(place, PRISTINE, PRISTINE, command)
+    assert 90 in stock[0] and 91 in stock[1] and MSG_CLOSE in stock[2]
+    assert conversation(place, OURS, PRISTINE, command) == stock
+    assert conversation(place, PRISTINE, OURS, command) == stock
+    assert conversation(place, OURS, OURS, command) == stock
+
+
+def heard(peer):
+    """Kinds of messages since the login, but for adjusts: how many these are
+    is a matter of moments."""
+    return [kind for kind in peer.heard
+            if kind >= FIRST_OF_SERVICES and kind != MSG_WINDOW_ADJUST]
+
+
+@pytest.mark.parametrize("length", [0, 5, 900 * KIB])
+def test_ssh_says_what_stock_says(place, length):       # noqa: F811
+    """To a server that has pings, and that answers late: less than a MiB is
+    no reason to ask for the path."""
+    says = []
+    for tree in (PRISTINE, OURS):
+        client = Client(place, tree, extensions=PING, slow_s=0.1)
+        client.channel.sendall(bytes(length))
+        client.take(length)
+        client.ssh.stdin.close()
+        wait_until("EOF", lambda: MSG_EOF in client.server.heard)
+        client.server.say(MSG_REQUEST, client.channel.remote_chanid,
+                          b"exit-status", Raw(b"\0"), 0)
+        client.channel.shutdown_write()
+        client.channel.close()
+        wait_until("CLOSE", lambda: MSG_CLOSE in client.server.heard)
+        assert client.end()[0] == 0, client.log()
+        says.append(heard(client.server))
+    assert says[0] == says[1]
+
+
+@pytest.mark.parametrize("length", [0, 5, 900 * KIB])
+def test_sshd_says_what_stock_says(place, length):      # noqa: F811
+    says = []
+    for tree in (PRISTINE, OURS):
+        server = Server(place, tree)
+        channel = server.session("wc -c", slow_s=0.1)
+        channel.sendall(bytes(length))
+        channel.shutdown_write()
+        assert channel.makefile().read().strip() == str(length).encode()
+        assert channel.recv_exit_status() == 0
+        assert server.client.is_answered()
+        kinds = heard(server.client)
+        started = kinds.index(99)
+        says.append(kinds[:started] + sorted(kinds[started:]))
+        server.finish()
+    assert says[0] == says[1]
+
+
+def test_the_probe_has_the_name(place):                 # noqa: F811
+    """Through a pipe, which has no round trip of its own, and past a MiB."""
+    config = place.path("sshd_config.2222")
+    place.sshd().terminate()
+    done = place.run(["sh", "-c", 'head -c 4000000 /dev/zero | "$@"', "sh",
+                      *place.ssh(
+                          "-o", f"ProxyCommand={OURS}/sshd -i -f {config}",
+                          "root@127.0.0.1", "cat > /dev/null",
+                          tree=PRISTINE, level="DEBUG1")])
+    assert done.returncode == 0, done.stderr
+    assert f"rtype {header('BDP_PATH_PROBE')} reply 1" in done.stderr

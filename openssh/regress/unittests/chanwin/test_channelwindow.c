@@ -405,6 +405,41 @@ probes(int ping)
 	sshbuf_free(b);
 }
 
+/* Nothing is asked before a MiB, nor ever if opening took as long as TCP. */
+static void
+needed(void)
+{
+	Channel *c;
+	u_int ms;
+
+	start(0, BOUNDED | KEX_HAS_PING, LIMIT);
+	path.rtt_us = path.min_rtt_us = 1 * MS;
+	c = conn_channel(&conn, "session");
+	channel_window_answered(c, &conn.ws);		/* not asked */
+	for (ms = 0; ms < 1048; ms++) {
+		deliver(c, 1000, 1);
+		ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 0);
+	}
+	deliver(c, 1000, 1);
+	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 1);
+	conn_close(&conn);
+
+	for (ms = 6; ms < 8; ms++) {			/* 5/4 and 5 ms: 6.25 */
+		start(0, BOUNDED | KEX_HAS_PING, LIMIT);
+		path.rtt_us = path.min_rtt_us = 1 * MS;
+		c = conn_channel(&conn, "session");
+		channel_window_asked(c);
+		fake.now_us += ms * MS;
+		channel_window_answered(c, &conn.ws);
+		fake.now_us += 1000 * MS;
+		channel_window_answered(c, &conn.ws);	/* answered already */
+		deliver(c, 20000, 200);
+		ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL),
+		    ms == 7);
+		conn_close(&conn);
+	}
+}
+
 /* A forwarder: the round trip is SSH's, from the first answer on. */
 static void
 forwarder(void)
@@ -785,6 +820,7 @@ test_channelwindow(void)
 	run("channel window, late segments", late);
 	run("channel window, how often the socket is asked", asks);
 	run_both("channel window, probes by request and ping", probes);
+	run("channel window, a probe when it is needed", needed);
 	run("channel window, a forwarder's round trip", forwarder);
 	run_both("channel window, no probe while keys are renewed", rekeying);
 	run("channel window, a probe whose channel is gone", abandoned);

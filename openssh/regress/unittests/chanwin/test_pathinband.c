@@ -153,9 +153,36 @@ hostile(void)
 	TEST_DONE();
 }
 
+/* What SSH asks anyway bounds the least, and is no smoothed RTT. */
+static void
+exchanges(void)
+{
+	struct pathinband ib;
+
+	TEST_START("path inband, the least of other exchanges");
+	memset(&ib, 0, sizeof(ib));
+	ASSERT_U64_EQ(pathinband_least_us(&ib), 0);
+	pathinband_exchange(&ib, 300 * MS);
+	pathinband_exchange(&ib, 200 * MS);
+	pathinband_exchange(&ib, 5000 * MS);
+	ASSERT_U64_EQ(pathinband_least_us(&ib), 200 * MS);
+	ASSERT_U64_EQ(ib.rtt_us, 0);
+	pathinband_sent(&ib, 1000 * MS);
+	pathinband_answer(&ib, 1210 * MS);
+	ASSERT_U64_EQ(pathinband_least_us(&ib), 200 * MS);
+	ASSERT_U64_EQ(ib.rtt_us, 210 * MS);
+	pathinband_sent(&ib, 2000 * MS);
+	pathinband_answer(&ib, 2190 * MS);
+	ASSERT_U64_EQ(pathinband_least_us(&ib), 190 * MS);
+	pathinband_exchange(&ib, 0);
+	ASSERT_U64_EQ(pathinband_least_us(&ib), 1);
+	TEST_DONE();
+}
+
 void
 test_pathinband(void)
 {
+	exchanges();
 	samples();
 	pongs();
 	rekeying();
