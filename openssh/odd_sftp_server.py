@@ -22,7 +22,13 @@ or always:
     end-is-once     what asks for more of a directory after its end fails
     wrong-entries   names of a directory answer a request that nobody sent
     stub            a read is answered with three bytes in all
-It leaves in LOG the most reads or writes that waited at once.
+    sizeless        all files have a size of 0, and reads never end
+    close-fails     what closes a file that was written to fails
+    setstat-fails   what sets the attributes of one fails
+    few             it allows NUMBER handles, and has no more
+    one-by-one      it takes a request once it has sent the last reply
+It leaves in LOG the most reads or writes that waited at once, and in LOG.open
+the most handles that were open at once, and of files that were incomplete.
 """
 
 import os
@@ -60,16 +66,21 @@ class Message:
         return self.take(self.number())
 
 
-def attributes(st):
-    return struct.pack(">IQIIIII", 1 | 2 | 4 | 8, st.st_size, st.st_uid,
+def attributes(st, size=None):
+    return struct.pack(">IQIIIII", 1 | 2 | 4 | 8,
+                       st.st_size if size is None else size, st.st_uid,
                        st.st_gid, st.st_mode, int(st.st_atime),
                        int(st.st_mtime))
 
 
 class Server:
-    def __init__(self, fault=None, number=3, path=None):
+    def __init__(self, log, fault=None, number=3, path=None):
+        self.log = log
+        self.opened = (0, 0)
+        self.writing = set()
         self.fault, self.number, self.path = fault, int(number), path
         self.transfers = self.most = 0
+        self.size = 0 if fault == "sizeless" else None
         self.transfer = False           # a read or write is being answered
         self.handles, self.names, self.ended = {}, {}, set()
         self.held = None
@@ -96,8 +107,21 @@ class Server:
     def status(self, number, code):
         self.reply(STATUS, number, struct.pack(">I", code) + string(b"") * 2)
 
+    @staticmethod
+    def exactly(count):
+        data = b""
+        while len(data) < count:
+            more = os.read(0, count - len(data))
+            if not more:
+                raise SystemExit
+            data += more
+        return data
+
     def messages(self):
         """What has been sent so far, as one list."""
+        if self.fault == "one-by-one":
+            size = self.exactly(4)
+            return [Message(self.exactly(struct.unpack(">I", size)[0]))]
         if not select.select([0], [], [], 0.05)[0]:
             self.flush()
         while True:
@@ -117,6 +141,14 @@ class Server:
         return found
 
     # Requests
+
+    def count(self):
+        now = (len(self.names) + len(self.handles), len(self.writing))
+        most = tuple(map(max, now, self.opened))
+        if most != self.opened:
+            self.opened = most
+            with open(self.log + ".open", "w") as f:
+                f.write("%d %d" % most)
 
     def faulty(self, fault):
         return self.fault == fault and self.transfers == self.number
@@ -159,18 +191,23 @@ class Server:
                 self.status(number, UNSUPPORTED)
             else:
                 self.reply(REPLY, number, struct.pack(
-                    ">QQQQ", 262144, 261120, 261120, 1000))
+                    ">QQQQ", 262144, 261120, 261120,
+                    self.number if self.fault == "few" else 1000))
         elif kind == REALPATH:
             path = os.path.realpath(m.string())
             self.reply(NAME, number, struct.pack(">I", 1) + string(path) * 2 +
                        struct.pack(">I", 0))
         elif kind in (STAT, LSTAT):
             self.reply(ATTRS, number, attributes(
-                (os.stat if kind == STAT else os.lstat)(m.string())))
+                (os.stat if kind == STAT else os.lstat)(m.string()),
+                self.size))
         elif kind in (OPEN, OPENDIR):
             path = m.string()
             flags = m.number() if kind == OPEN else 0
             handle = b"%d" % number
+            if self.fault == "few" and \
+                    len(self.names) + len(self.handles) >= self.number:
+                raise OSError
             if kind == OPENDIR:
                 self.names[handle] = (path, os.listdir(path))
             else:
@@ -178,12 +215,17 @@ class Server:
                 if flags & 0x10:
                     mode |= os.O_TRUNC
                 self.handles[handle] = os.open(path, mode, 0o666)
+                if flags & 2:
+                    self.writing.add(handle)
+            self.count()
             self.reply(HANDLE, number, string(handle))
         elif kind == CLOSE:
             handle = m.string()
+            failed = self.fault == "close-fails" and handle in self.writing
+            self.writing.discard(handle)
             if self.names.pop(handle, None) is None:
                 os.close(self.handles.pop(handle))
-            self.status(number, OK)
+            self.status(number, FAILURE if failed else OK)
         elif kind == READDIR:
             handle = m.string()
             path, names = self.names[handle]
@@ -196,7 +238,8 @@ class Server:
                 number += 1000000
             some = [names.pop() for _ in range(min(len(names), 10))]
             self.reply(NAME, number, struct.pack(">I", len(some)) + b"".join(
-                string(n) * 2 + attributes(os.lstat(os.path.join(path, n)))
+                string(n) * 2 + attributes(os.lstat(os.path.join(path, n)),
+                                           self.size)
                 for n in some))
         elif kind == READ:
             fd = self.handles[m.string()]
@@ -204,6 +247,8 @@ class Server:
             if self.fault == "short":
                 count = min(count, max(count // 2, 1000))
             data = os.pread(fd, count, offset)
+            if self.fault == "sizeless":
+                data = bytes(count)
             if self.faulty("read-fails"):
                 self.status(number, FAILURE)
             elif self.faulty("stub"):
@@ -226,7 +271,8 @@ class Server:
             os.mkdir(m.string())
             self.status(number, OK)
         elif kind in (SETSTAT, FSETSTAT):
-            self.status(number, OK)
+            self.status(number, FAILURE if kind == FSETSTAT and
+                        self.fault == "setstat-fails" else OK)
         elif kind == FSTAT:
             self.reply(ATTRS, number,
                        attributes(os.fstat(self.handles[m.string()])))
@@ -247,4 +293,4 @@ class Server:
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)    # no traceback
-Server(*sys.argv[2:]).run(sys.argv[1])
+Server(*sys.argv[1:]).run(sys.argv[1])

@@ -42,9 +42,15 @@ sftp_depth_init(struct sftp_depth *d, u_int fixed, double now)
 void
 sftp_depth_opened(struct sftp_depth *d, double asked, double now)
 {
+	uint64_t rtt_us;
+
 	/* A clock that stood or stepped back says nothing. */
-	if (now > asked)
-		d->rtt_us = MAXIMUM(us(now - asked), 1);
+	if (now <= asked)
+		return;
+	rtt_us = MAXIMUM(us(now - asked), 1);
+	/* Where data is under way the answer had to wait behind it. */
+	if (d->asked == 0 || d->rtt_us == 0 || rtt_us < d->rtt_us)
+		d->rtt_us = rtt_us;
 }
 
 void
@@ -68,7 +74,38 @@ sftp_depth_requests(const struct sftp_depth *d, size_t len)
 {
 	if (d->fixed != 0)
 		return d->fixed;
-	return MAXIMUM(depth(d) / MAXIMUM(len, 1), 1);
+	return MAXIMUM(depth(d) / MAXIMUM(len, SFTP_DEPTH_LEAST), 1);
+}
+
+static uint64_t
+cost(size_t len)
+{
+	return MAXIMUM(len, SFTP_DEPTH_LEAST);
+}
+
+void
+sftp_depth_ask(struct sftp_depth *d, size_t len)
+{
+	d->asked += cost(len);
+}
+
+void
+sftp_depth_end(struct sftp_depth *d, size_t len)
+{
+	d->asked -= MINIMUM(cost(len), d->asked);
+}
+
+int
+sftp_depth_room(struct sftp_depth *d, size_t len)
+{
+	uint64_t most = depth(d);
+
+	/* The user's number is for each file; together they get no less. */
+	if (d->fixed != 0)
+		most = MAXIMUM(d->fixed * cost(len), SFTP_DEPTH_BASE);
+	/* Files go on with as many requests as they once could send. */
+	d->peak = MAXIMUM(d->peak, most);
+	return d->asked + cost(len) <= d->peak;
 }
 
 int

@@ -29,12 +29,17 @@
 struct sftp_depth {
 	u_int fixed;		/* requests, if the user said; else 0 */
 	uint64_t rtt_us;	/* round trip time; 0 = unknown */
+	uint64_t asked;		/* bytes, by all files, and not yet written */
+	uint64_t peak;		/* bytes, the most that could be asked for */
 	struct chanwin cw;
 };
 
 /* Bytes: what stock clients have under way, and the most. */
 #define SFTP_DEPTH_BASE	(64 * 255 * 1024)
 #define SFTP_DEPTH_MAX	(256 * 1024 * 1024)
+
+/* Bytes that a request counts at least: it takes memory, too. */
+#define SFTP_DEPTH_LEAST	4096
 
 /* Start now, with so many requests, or with 0 by what the path takes. */
 void	 sftp_depth_init(struct sftp_depth *, u_int, double);
@@ -47,6 +52,19 @@ void	 sftp_depth_done(struct sftp_depth *, size_t, double);
 
 /* Requests of so many bytes that may be under way; never 0. */
 u_int	 sftp_depth_requests(const struct sftp_depth *, size_t);
+
+/*
+ * A request for len bytes is sent; its answer has been written, or is not
+ * wanted. All files of a connection are counted together.
+ */
+void	 sftp_depth_ask(struct sftp_depth *d, size_t len);
+void	 sftp_depth_end(struct sftp_depth *d, size_t len);
+
+/*
+ * Returns 1 if one more request for len bytes may be sent. One file that keeps
+ * to sftp_depth_requests() always may.
+ */
+int	 sftp_depth_room(struct sftp_depth *d, size_t len);
 
 /*
  * Whether it is their number, and not the path, that keeps so many requests of

@@ -20,7 +20,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -45,9 +47,14 @@
 #include "sftp-count.h"
 #include "sftp-many.h"
 #include "sftp-reply.h"
+#include "sftp-room.h"
+#include "sftp-torn.h"
 #include "sftp-watch.h"
 
+extern volatile sig_atomic_t interrupted;
 extern int showprogress;
+
+static u_int files_max = SFTP_ROOM_FILES;
 
 #ifdef HAVE_THREADS
 
@@ -57,12 +64,10 @@ extern int showprogress;
  */
 #define STACK_SIZE	(256 * 1024)
 
-/*
- * A job for so much (us) of the first round trip, which finds the connection
- * idle. On a LAN few jobs keep it busy, and threads cost more than they win.
- */
-#define JOB_US		100
-#define JOBS_MIN	8
+/* Bytes: the head of each reply, all that is read of a status, READ's answer */
+#define REPLY_HEAD	5
+#define REPLY_STATUS	9
+#define REPLY_DATA	9
 
 struct message {
 	struct sshbuf *m;
@@ -81,8 +86,15 @@ struct fiber {
 	int blocked;		/* until a reply comes */
 	int progress;		/* showprogress, while it runs */
 	uint64_t size;		/* bytes, of a file */
+	int open;		/* its file is incomplete */
+	int torn;		/* number in sftp-torn.c, or -1 */
+	int holds;		/* it has a file open here */
+	int owns;		/* it writes to the file that these two are */
+	dev_t dev;
+	ino_t ino;
 	TAILQ_HEAD(, message) inbox;
-	TAILQ_ENTRY(fiber) entry;	/* of ready, waiting or idle */
+	TAILQ_ENTRY(fiber) entry;	/* of ready, waiting, opening or idle */
+	TAILQ_ENTRY(fiber) owner;
 };
 
 TAILQ_HEAD(fibers, fiber);
@@ -91,6 +103,7 @@ TAILQ_HEAD(fibers, fiber);
 struct sent {
 	u_int id;
 	struct fiber *fiber;	/* NULL: nobody's */
+	size_t data_max;	/* bytes of data that were asked for */
 	RB_ENTRY(sent) entry;
 };
 
@@ -110,13 +123,14 @@ struct sftp_many {
 	void (*read)(struct sftp_conn *, struct sshbuf *);
 	struct end ends[ENDS];
 	u_int nends;
-	u_int most, max;	/* jobs: as there may be, as are of use */
 	uint64_t rtt_us;	/* the longer one, of the first requests */
-	u_int files, dirs;	/* that have a fiber */
-	uint64_t bytes;		/* of these files */
-	int alone;		/* a large file has the connection to itself */
+	struct sftp_room room;
+	u_int holders;		/* fibers that have a file open here */
 	struct sent *last;	/* sent */
-	struct fibers ready, waiting, idle;
+	struct fibers ready, idle;
+	struct fibers waiting;	/* for another file's job to end */
+	struct fibers opening;	/* for another file to be complete */
+	TAILQ_HEAD(, fiber) owners;
 	struct fiber first, *now;
 	pthread_mutex_t lock;	/* held by who runs */
 	sigset_t signals;	/* blocked for who runs; others block all */
@@ -134,12 +148,13 @@ static void
 fiber_init(struct fiber *f, struct sftp_many *many)
 {
 	f->many = many;
+	f->torn = -1;
 	TAILQ_INIT(&f->inbox);
 	if (pthread_cond_init(&f->wake, NULL) != 0)
 		fatal_f("pthread_cond_init failed");
 }
 
-/* Who waits for room may look again. */
+/* Wakes the jobs that wait for another to end. */
 static void
 wake_waiting(struct sftp_many *many)
 {
@@ -160,9 +175,33 @@ see_rtt(struct sftp_many *many, struct end *e)
 		return;
 	many->rtt_us = MAXIMUM(many->rtt_us,
 	    (monotime_double() - e->asked) * 1000000);
-	many->max = MINIMUM(many->most,
-	    MAXIMUM(many->rtt_us / JOB_US, JOBS_MIN));
+	sftp_room_rtt(&many->room, many->rtt_us);
 	e->asked = 0;
+}
+
+/*
+ * A reply may wait for its job. It takes no more memory than what was asked
+ * for, and of a status nobody reads the text.
+ */
+static void
+check_reply(struct message *msg, const struct sent *sent)
+{
+	const u_char *p = sshbuf_ptr(msg->m);
+	size_t len = sshbuf_len(msg->m);
+	struct sshbuf *m;
+	int r;
+
+	if (p[0] == SSH2_FXP_DATA && len > REPLY_DATA + sent->data_max)
+		fatal("Received more data than asked for %zu > %zu",
+		    len - REPLY_DATA, sent->data_max);
+	if (p[0] != SSH2_FXP_STATUS || len <= REPLY_STATUS)
+		return;
+	if ((m = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	if ((r = sshbuf_put(m, p, REPLY_STATUS)) != 0)
+		fatal_fr(r, "sshbuf_put");
+	sshbuf_free(msg->m);
+	msg->m = m;
 }
 
 /* Reads a message and hands it to whose request it answers. */
@@ -177,11 +216,12 @@ deliver_from(struct sftp_many *many, struct end *e)
 		fatal_f("sshbuf_new failed");
 	msg->from = e;
 	many->read(e->conn, msg->m);
-	if (sshbuf_len(msg->m) < 5)
+	if (sshbuf_len(msg->m) < REPLY_HEAD)
 		fatal("Received message too short %zu", sshbuf_len(msg->m));
 	find.id = PEEK_U32(sshbuf_ptr(msg->m) + 1);
 	if ((sent = RB_FIND(requests, &e->requests, &find)) == NULL)
 		fatal("Unexpected reply %u", find.id);
+	check_reply(msg, sent);
 	see_rtt(many, e);
 	f = sent->fiber;
 	RB_REMOVE(requests, &e->requests, sent);
@@ -273,7 +313,7 @@ give_way(struct sftp_many *many, struct fiber *f)
 		wait_turn(many, f);
 }
 
-/* Until a file's job has ended */
+/* Until the job of a file has ended */
 static void
 wait_for_room(struct sftp_many *many)
 {
@@ -293,6 +333,46 @@ say_done(const struct fiber *f)
 	stop_progress_meter();
 }
 
+/* Wakes one job that waits to open a file. */
+static void
+wake_opening(struct sftp_many *many)
+{
+	struct fiber *f;
+
+	if ((f = TAILQ_FIRST(&many->opening)) == NULL)
+		return;
+	TAILQ_REMOVE(&many->opening, f, entry);
+	TAILQ_INSERT_TAIL(&many->ready, f, entry);
+}
+
+/* Another file may be incomplete now. */
+static void
+close_file(struct sftp_many *many, struct fiber *f)
+{
+	if (!f->open)
+		return;
+	f->open = 0;
+	many->room.open--;
+	wake_opening(many);
+}
+
+/* A file has been copied, or has failed: what its job held is free again. */
+static void
+file_ends(struct sftp_many *many, struct fiber *f, int failed)
+{
+	/* Otherwise an error has named it. */
+	if (failed && f->open && interrupted)
+		sftp_torn_say(f->torn);
+	close_file(many, f);
+	sftp_torn_end(f->torn);
+	f->torn = -1;
+	if (f->owns)
+		TAILQ_REMOVE(&many->owners, f, owner);
+	many->holders -= f->holds;
+	f->owns = f->holds = 0;
+	wake_waiting(many);
+}
+
 static void
 run_job(struct sftp_many *many, struct fiber *f)
 {
@@ -308,12 +388,9 @@ run_job(struct sftp_many *many, struct fiber *f)
 		f->jobs->failed = 1;
 	else if (progress && f->job.depth == 0 && f->size != 0)
 		say_done(f);
-	if (f->job.depth == 0) {
-		many->files--;
-		many->bytes -= f->size;
-		wake_waiting(many);
-	} else
-		many->dirs--;
+	sftp_room_end(&many->room, f->job.depth != 0, f->size);
+	if (f->job.depth == 0)
+		file_ends(many, f, r != 0);
 	if (--f->jobs->running == 0 && f->jobs->waits != NULL) {
 		TAILQ_INSERT_TAIL(&many->ready, f->jobs->waits, entry);
 		f->jobs->waits = NULL;
@@ -343,11 +420,13 @@ fiber_main(void *arg)
 static struct fiber *
 fiber_new(struct sftp_many *many)
 {
-	struct fiber *f = xcalloc(1, sizeof(*f));
+	struct fiber *f = calloc(1, sizeof(*f));
 	pthread_attr_t attr;
 	sigset_t all;
 	int r;
 
+	if (f == NULL)
+		return NULL;
 	fiber_init(f, many);
 	/* It starts with them blocked, until its turn. */
 	sigfillset(&all);
@@ -382,7 +461,7 @@ fiber_free(struct sftp_many *many, struct fiber *f)
 }
 
 void
-sftp_many_add(struct sftp_many *many, u_int max, struct sftp_conn *conn,
+sftp_many_add(struct sftp_many *many, u_int handles, struct sftp_conn *conn,
     int in, int out)
 {
 	struct end *e;
@@ -397,29 +476,32 @@ sftp_many_add(struct sftp_many *many, u_int max, struct sftp_conn *conn,
 	e->out = out;
 	e->asked = monotime_double();
 	RB_INIT(&e->requests);
-	many->max = many->most = MINIMUM(many->most, max);
+	sftp_room_limit(&many->room, handles);
 }
 
 static struct sftp_many *
-many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
+many_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
     struct sftp_conn *conn, int in, int out)
 {
 	struct sftp_many *many;
+	struct sftp_room room;
 	struct rlimit rl;
 
-	max = MINIMUM(max, SFTP_MANY_MAX);
-	/* Files here, too */
+	sftp_room_init(&room, files_max);
 	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
-		max = MINIMUM(max, rl.rlim_cur - rl.rlim_cur / 16);
-	if (max < 2)
+		sftp_room_limit(&room, rl.rlim_cur);
+	sftp_room_limit(&room, handles);
+	if (!sftp_room_parallel(&room))
 		return NULL;
 	many = xcalloc(1, sizeof(*many));
 	many->read = read;
-	many->most = max;
-	sftp_many_add(many, max, conn, in, out);
+	many->room = room;
+	sftp_many_add(many, handles, conn, in, out);
 	TAILQ_INIT(&many->ready);
 	TAILQ_INIT(&many->waiting);
+	TAILQ_INIT(&many->opening);
 	TAILQ_INIT(&many->idle);
+	TAILQ_INIT(&many->owners);
 	fiber_init(&many->first, many);
 	many->now = &many->first;
 	if (pthread_mutex_init(&many->lock, NULL) != 0)
@@ -448,22 +530,7 @@ many_free(struct sftp_many *many)
 	free(many);
 }
 
-/* Whether there is a fiber to have; waits for one for a file. */
-static int
-room(struct sftp_many *many, int depth, uint64_t size)
-{
-	/* They wait for their files, for which there is always some. */
-	if (depth != 0)
-		return many->dirs < many->max / SFTP_MANY_DIRS;
-	if (size > SFTP_MANY_FILE)
-		return 0;
-	while (many->alone || many->files >= many->max - many->max / SFTP_MANY_DIRS ||
-	    many->bytes + size > SFTP_MANY_BYTES)
-		wait_for_room(many);
-	return 1;
-}
-
-/* In the caller's thread; a large file with nothing beside it. */
+/* In the caller's thread; a large file with nothing in parallel. */
 static int
 run_here(struct sftp_many *many, struct sftp_job *job)
 {
@@ -471,21 +538,53 @@ run_here(struct sftp_many *many, struct sftp_job *job)
 
 	if (job->depth != 0)
 		return job->run(job);
-	while (many != NULL && (many->alone || many->files != 0))
+	while (many != NULL && (many->room.alone || many->room.files != 0))
 		wait_for_room(many);
 	sftp_count_next();
 	if (many == NULL)
 		return job->run(job);
-	many->alone = 1;
+	many->room.alone = 1;
 	r = job->run(job);
-	many->alone = 0;
-	wake_waiting(many);
+	many->room.alone = 0;
+	file_ends(many, many->now, r != 0);
 	return r;
+}
+
+/*
+ * Returns a fiber for the job, or NULL if it has to be run in the caller's.
+ * Waits while there is no room, or no thread to be had.
+ */
+static struct fiber *
+fiber_for(struct sftp_many *many, int dir, uint64_t size)
+{
+	enum sftp_place place;
+	struct fiber *f;
+
+	for (;;) {
+		if (dir && !sftp_room_dir(&many->room))
+			return NULL;
+		while (!dir && (place = sftp_room_file(&many->room, size)) !=
+		    SFTP_PLACE_HERE) {
+			if (place == SFTP_PLACE_ALONE)
+				return NULL;
+			wait_for_room(many);
+		}
+		if ((f = TAILQ_FIRST(&many->idle)) != NULL) {
+			TAILQ_REMOVE(&many->idle, f, entry);
+			return f;
+		}
+		if ((f = fiber_new(many)) != NULL)
+			return f;
+		sftp_room_full(&many->room);
+		if (dir || many->room.files == 0)
+			return NULL;
+		wait_for_room(many);
+	}
 }
 
 /* Returns 0 once the job has a thread of its own. */
 static int
-run_beside(struct sftp_many *many, struct sftp_jobs *jobs,
+run_parallel(struct sftp_many *many, struct sftp_jobs *jobs,
     const struct sftp_job *job)
 {
 	struct fiber *f;
@@ -493,15 +592,10 @@ run_beside(struct sftp_many *many, struct sftp_jobs *jobs,
 
 	if (many == NULL)
 		return -1;
-	/* The size of a link is not that of what it leads to. */
-	if (job->depth == 0 && (S_ISLNK(job->a.perm) ||
-	    (job->a.flags & SSH2_FILEXFER_ATTR_SIZE) == 0))
+	/* A file of unknown size may be large. */
+	if (job->depth == 0 && (job->a.flags & SSH2_FILEXFER_ATTR_SIZE) == 0)
 		return -1;
-	if (!room(many, job->depth, size))
-		return -1;
-	if ((f = TAILQ_FIRST(&many->idle)) != NULL)
-		TAILQ_REMOVE(&many->idle, f, entry);
-	else if ((f = fiber_new(many)) == NULL)
+	if ((f = fiber_for(many, job->depth != 0, size)) == NULL)
 		return -1;
 	f->job = *job;
 	f->jobs = jobs;
@@ -509,12 +603,19 @@ run_beside(struct sftp_many *many, struct sftp_jobs *jobs,
 	f->progress = showprogress;
 	TAILQ_INSERT_TAIL(&many->ready, f, entry);
 	jobs->running++;
-	many->bytes += size;
-	if (job->depth == 0)
-		many->files++;
-	else
-		many->dirs++;
+	sftp_room_begin(&many->room, job->depth != 0, size);
 	return 0;
+}
+
+/* Bytes of data that the request asks for: the last number of a READ */
+static size_t
+data_of(const struct sshbuf *m)
+{
+	const u_char *p = sshbuf_ptr(m);
+
+	if (p[0] != SSH2_FXP_READ || sshbuf_len(m) < REPLY_HEAD + 4)
+		return 0;
+	return PEEK_U32(p + sshbuf_len(m) - 4);
 }
 
 void
@@ -527,7 +628,7 @@ sftp_many_sent(struct sftp_many *many, const struct sftp_conn *conn,
 	if (many == NULL)
 		return;
 	e = end_of(many, conn);
-	if (sshbuf_len(m) < 5)
+	if (sshbuf_len(m) < REPLY_HEAD)
 		fatal_f("message of %zu bytes", sshbuf_len(m));
 	/* The server may take no more until its replies are read. */
 	sftp_watch(SFTP_WAITS);
@@ -539,6 +640,7 @@ sftp_many_sent(struct sftp_many *many, const struct sftp_conn *conn,
 	sent = xcalloc(1, sizeof(*sent));
 	sent->id = PEEK_U32(sshbuf_ptr(m) + 1);
 	sent->fiber = many->now;
+	sent->data_max = data_of(m);
 	if (RB_INSERT(requests, &e->requests, sent) != NULL)
 		fatal_f("request %u is under way already", sent->id);
 	many->last = sent;
@@ -578,6 +680,153 @@ sftp_many_get(struct sftp_many *many, const struct sftp_conn *conn,
 }
 
 int
+sftp_many_ready(const struct sftp_many *many, const struct sftp_conn *conn)
+{
+	const struct message *msg;
+
+	TAILQ_FOREACH(msg, &many->now->inbox, entry) {
+		if (msg->from->conn == conn)
+			return 1;
+	}
+	return 0;
+}
+
+void
+sftp_many_expect(struct sftp_many *many, u_int n)
+{
+	struct fiber *f = many->now;
+	struct message *msg;
+	u_int have;
+
+	for (;;) {
+		have = 0;
+		TAILQ_FOREACH(msg, &f->inbox, entry)
+			have++;
+		if (have >= n)
+			return;
+		f->blocked = 1;
+		give_way(many, f);
+	}
+}
+
+void
+sftp_many_drop(struct sftp_many *many)
+{
+	struct message *msg;
+
+	if (many == NULL)
+		return;
+	while ((msg = TAILQ_FIRST(&many->now->inbox)) != NULL) {
+		TAILQ_REMOVE(&many->now->inbox, msg, entry);
+		sshbuf_free(msg->m);
+		free(msg);
+	}
+}
+
+int
+sftp_many_begin(struct sftp_many *many, const char *path)
+{
+	if (many == NULL)
+		return 0;
+	while (!sftp_room_open(&many->room) && !interrupted) {
+		TAILQ_INSERT_TAIL(&many->opening, many->now, entry);
+		give_way(many, many->now);
+	}
+	if (interrupted) {
+		wake_opening(many);
+		return -1;
+	}
+	many->room.open++;
+	many->now->open = 1;
+	many->now->torn = sftp_torn_begin(path);
+	return 0;
+}
+
+void
+sftp_many_complete(struct sftp_many *many)
+{
+	if (many == NULL)
+		return;
+	sftp_torn_sent(many->now->torn);
+	close_file(many, many->now);
+}
+
+/*
+ * There were no descriptors. Waits for another job that has some to end.
+ * Returns 0 if there is none.
+ */
+static int
+wait_for_descriptors(struct sftp_many *many)
+{
+	int save_errno = errno;
+
+	if ((errno != EMFILE && errno != ENFILE) || many == NULL ||
+	    many->holders <= (u_int)many->now->holds)
+		return 0;
+	sftp_room_full(&many->room);
+	wait_for_room(many);
+	errno = save_errno;
+	return 1;
+}
+
+int
+sftp_many_open(struct sftp_many *many, const char *path, int flags,
+    mode_t mode)
+{
+	int fd;
+
+	do {
+		fd = open(path, flags, mode);
+	} while (fd == -1 && wait_for_descriptors(many));
+	if (fd != -1 && many != NULL && !many->now->holds) {
+		many->now->holds = 1;
+		many->holders++;
+	}
+	return fd;
+}
+
+DIR *
+sftp_many_opendir(struct sftp_many *many, const char *path)
+{
+	DIR *dir;
+
+	do {
+		dir = opendir(path);
+	} while (dir == NULL && wait_for_descriptors(many));
+	return dir;
+}
+
+/* Whether a job writes to that file */
+static int
+owned(struct sftp_many *many, const struct stat *st)
+{
+	struct fiber *f;
+
+	TAILQ_FOREACH(f, &many->owners, owner) {
+		if (f->dev == st->st_dev && f->ino == st->st_ino)
+			return 1;
+	}
+	return 0;
+}
+
+void
+sftp_many_own(struct sftp_many *many, int fd)
+{
+	struct fiber *f;
+	struct stat st;
+
+	if (many == NULL || fstat(fd, &st) == -1 || !S_ISREG(st.st_mode))
+		return;
+	while (owned(many, &st))
+		wait_for_room(many);
+	f = many->now;
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	f->owns = 1;
+	TAILQ_INSERT_TAIL(&many->owners, f, owner);
+}
+
+int
 sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs)
 {
 	while (jobs->running != 0) {
@@ -590,7 +839,7 @@ sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs)
 #else	/* HAVE_THREADS */
 
 static int
-run_beside(struct sftp_many *many, struct sftp_jobs *jobs,
+run_parallel(struct sftp_many *many, struct sftp_jobs *jobs,
     const struct sftp_job *job)
 {
 	return -1;
@@ -605,7 +854,7 @@ run_here(struct sftp_many *many, struct sftp_job *job)
 }
 
 static struct sftp_many *
-many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
+many_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
     struct sftp_conn *conn, int in, int out)
 {
 	return NULL;
@@ -617,7 +866,7 @@ many_free(struct sftp_many *many)
 }
 
 void
-sftp_many_add(struct sftp_many *many, u_int max, struct sftp_conn *conn,
+sftp_many_add(struct sftp_many *many, u_int handles, struct sftp_conn *conn,
     int in, int out)
 {
 }
@@ -640,6 +889,51 @@ sftp_many_get(struct sftp_many *many, const struct sftp_conn *conn,
 }
 
 int
+sftp_many_ready(const struct sftp_many *many, const struct sftp_conn *conn)
+{
+	return 0;
+}
+
+void
+sftp_many_expect(struct sftp_many *many, u_int n)
+{
+}
+
+void
+sftp_many_drop(struct sftp_many *many)
+{
+}
+
+int
+sftp_many_begin(struct sftp_many *many, const char *path)
+{
+	return 0;
+}
+
+void
+sftp_many_complete(struct sftp_many *many)
+{
+}
+
+int
+sftp_many_open(struct sftp_many *many, const char *path, int flags,
+    mode_t mode)
+{
+	return open(path, flags, mode);
+}
+
+DIR *
+sftp_many_opendir(struct sftp_many *many, const char *path)
+{
+	return opendir(path);
+}
+
+void
+sftp_many_own(struct sftp_many *many, int fd)
+{
+}
+
+int
 sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs)
 {
 	return jobs->failed ? -1 : 0;
@@ -647,13 +941,19 @@ sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs)
 
 #endif	/* HAVE_THREADS */
 
+void
+sftp_many_files(u_int files)
+{
+	files_max = files;
+}
+
 struct sftp_many *
-sftp_many_new(u_int max, void (*read)(struct sftp_conn *, struct sshbuf *),
+sftp_many_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
     struct sftp_conn *conn, int in, int out)
 {
 	sftp_watch_begin();
 	sftp_count_start();
-	return many_new(max, read, conn, in, out);
+	return many_new(handles, read, conn, in, out);
 }
 
 void
@@ -675,7 +975,7 @@ sftp_many_start(struct sftp_many *many, struct sftp_jobs *jobs,
 	job.dst = xstrdup(dst);
 	job.a = *a;
 	job.depth = depth;
-	if (run_beside(many, jobs, &job) == 0)
+	if (run_parallel(many, jobs, &job) == 0)
 		return;
 	if (run_here(many, &job) != 0)
 		jobs->failed = 1;

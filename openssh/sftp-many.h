@@ -17,6 +17,8 @@
 #ifndef SFTP_MANY_H
 #define SFTP_MANY_H
 
+#include <dirent.h>
+
 struct sftp_conn;
 struct sshbuf;
 
@@ -24,20 +26,12 @@ struct sshbuf;
  * Many files of one sftp connection at once, each copied by the code that
  * copies one: a job has a stack of its own, and where it would wait for a reply
  * another job runs. Jobs are threads for their stacks only. Exactly one runs
- * at any time, and gives way in sftp_many_get() and nowhere else, so that
+ * at any time, and gives way in the functions here and nowhere else, so that
  * nothing needs a lock.
  *
  * Where a system has no such threads, or a connection no struct sftp_many,
  * jobs run one after the other.
  */
-
-/* Jobs at once, if the RTT is long; a tenth of them may be directories. */
-#define SFTP_MANY_MAX	1024
-#define SFTP_MANY_DIRS	10
-
-/* Bytes: files up to FILE join others, which are BYTES at most together. */
-#define SFTP_MANY_FILE	(16 * 1024 * 1024)
-#define SFTP_MANY_BYTES	(64 * 1024 * 1024)
 
 struct sftp_many;		/* of a connection */
 
@@ -60,43 +54,87 @@ struct sftp_jobs {
 };
 
 /*
- * Starts with room for so many jobs at once, as the server or this process can
- * have files open. read() gets the next message of the connection, which is on
- * these two descriptors.
+ * From now on at most `files` files are incomplete at once, 1 to
+ * SFTP_ROOM_FILES. With 1, files are copied one after the other.
  */
-struct sftp_many *sftp_many_new(u_int, void (*read)(struct sftp_conn *,
-	    struct sshbuf *), struct sftp_conn *, int, int);
-void	 sftp_many_free(struct sftp_many *);
-
-/* The other connection, when files are copied from one server to another */
-void	 sftp_many_add(struct sftp_many *, u_int, struct sftp_conn *, int, int);
+void	 sftp_many_files(u_int files);
 
 /*
- * Copies src to dst as the job says that is the model, now or while the caller
- * goes on. Waits while there is no room.
+ * Starts copies of a tree from or to conn, whose server can have that many
+ * handles open. read() gets the connection's next message, which comes in on
+ * one descriptor and goes out on the other. Returns NULL if files are to be
+ * copied one after the other. All functions take NULL but sftp_many_get(),
+ * sftp_many_ready(), sftp_many_expect() and sftp_many_forget().
  */
-void	 sftp_many_start(struct sftp_many *, struct sftp_jobs *,
-	    const struct sftp_job *, const char *, const char *,
-	    const Attrib *, int);
+struct sftp_many *sftp_many_new(u_int handles, void (*read)(struct sftp_conn *,
+	    struct sshbuf *), struct sftp_conn *conn, int in, int out);
+void	 sftp_many_free(struct sftp_many *many);
+
+/* The same for the second connection, of copies between two servers. */
+void	 sftp_many_add(struct sftp_many *many, u_int handles,
+	    struct sftp_conn *conn, int in, int out);
+
+/*
+ * Copies src, which has attributes a, to dst as the model says, now or while
+ * the caller goes on. depth is a directory's, or 0 for a file. Waits while
+ * there is no room.
+ */
+void	 sftp_many_start(struct sftp_many *many, struct sftp_jobs *jobs,
+	    const struct sftp_job *model, const char *src, const char *dst,
+	    const Attrib *a, int depth);
 
 /* Waits for all of them. Returns 0, or -1 if one failed. */
-int	 sftp_many_wait(struct sftp_many *, struct sftp_jobs *);
+int	 sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs);
 
 /*
- * A message is about to be sent, on that connection, by the job that runs.
- * Replies that are there are read first.
+ * The job that runs is about to send m on conn. Replies that are there are
+ * read first, for a server that waits until they are takes no more requests.
  */
-void	 sftp_many_sent(struct sftp_many *, const struct sftp_conn *,
-	    const struct sshbuf *);
+void	 sftp_many_sent(struct sftp_many *many, const struct sftp_conn *conn,
+	    const struct sshbuf *m);
 
 /* Nobody waits for the answer to the message that was sent last. */
-void	 sftp_many_forget(struct sftp_many *);
+void	 sftp_many_forget(struct sftp_many *many);
 
 /*
- * The next message from that connection for the job that runs; others run until
- * it is there.
+ * Gets the next message from conn for the job that runs into m. Other jobs run
+ * until it is there.
  */
-void	 sftp_many_get(struct sftp_many *, const struct sftp_conn *,
-	    struct sshbuf *);
+void	 sftp_many_get(struct sftp_many *many, const struct sftp_conn *conn,
+	    struct sshbuf *m);
+
+/* Returns 1 if a message from conn is there to get. */
+int	 sftp_many_ready(const struct sftp_many *many,
+	    const struct sftp_conn *conn);
+
+/* Waits until n messages are there to get. */
+void	 sftp_many_expect(struct sftp_many *many, u_int n);
+
+/* The messages that are there to get are not wanted any more. */
+void	 sftp_many_drop(struct sftp_many *many);
+
+/*
+ * path, which the job that runs is about to create or to write to, will be
+ * incomplete. Waits while too many files are. Returns 0, or -1 if the user
+ * interrupts: the file is not to be touched then.
+ */
+int	 sftp_many_begin(struct sftp_many *many, const char *path);
+
+/* All that makes it complete has been sent. Answers may be due. */
+void	 sftp_many_complete(struct sftp_many *many);
+
+/*
+ * open(2) and opendir(3), but they wait for another job to end where there are
+ * no descriptors left. What they return and set is as there.
+ */
+int	 sftp_many_open(struct sftp_many *many, const char *path, int flags,
+	    mode_t mode);
+DIR	*sftp_many_opendir(struct sftp_many *many, const char *path);
+
+/*
+ * The job that runs is about to write to fd. Waits while another job writes to
+ * the same file by another name.
+ */
+void	 sftp_many_own(struct sftp_many *many, int fd);
 
 #endif /* SFTP_MANY_H */

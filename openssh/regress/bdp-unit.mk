@@ -23,8 +23,10 @@ BDP_CHANWIN=tests.c test_chanwin.c test_link.c test_chanbudget.c \
 	test_pathrtt.c test_pathinband.c test_windowmax.c test_walk.c \
 	test_stall.c walk.c fake.c conn.c test_channelwindow.c \
 	test_sftpdepth.c test_sftplimit.c test_progressrate.c \
-	test_chansend.c test_cipherorder.c test_poly1305.c test_sftpresume.c
-BDP_SFTP=sftp-depth.o sftp-limit.o sftp-resume.o
+	test_chansend.c test_cipherorder.c test_poly1305.c test_sftpresume.c \
+	test_sftproom.c
+BDP_SFTP=sftp-depth.o sftp-limit.o sftp-resume.o sftp-rest.o sftp-room.o \
+	sftp-common.o
 BDP_CHANBUF=tests.c test_chanbuf.c
 
 bdp-test_chanwin: $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(SKOBJS)

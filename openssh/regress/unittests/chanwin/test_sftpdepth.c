@@ -192,7 +192,8 @@ odd(void)
 	sftp_depth_init(&d, 0, 100);
 	ASSERT_U_INT_EQ(sftp_depth_requests(&d, LARGE), 64);
 	ASSERT_U_INT_EQ(sftp_depth_requests(&d, SFTP_DEPTH_BASE + 1), 1);
-	ASSERT_U_INT_EQ(sftp_depth_requests(&d, 0), SFTP_DEPTH_BASE);
+	ASSERT_U_INT_EQ(sftp_depth_requests(&d, 0),
+	    SFTP_DEPTH_BASE / SFTP_DEPTH_LEAST);
 	sftp_depth_done(&d, LARGE, 100.1);
 	sftp_depth_opened(&d, 100.2, 100.2);
 	sftp_depth_opened(&d, 100.2, 90);

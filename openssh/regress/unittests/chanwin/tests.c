@@ -29,6 +29,7 @@ void test_cipherorder(void);
 void test_poly1305(void);
 void test_sftpdepth(void);
 void test_sftpresume(void);
+void test_sftproom(void);
 void test_sftplimit(void);
 void test_progressrate(void);
 void test_channelwindow(void);
@@ -49,6 +50,7 @@ tests(void)
 	test_poly1305();
 	test_sftpdepth();
 	test_sftpresume();
+	test_sftproom();
 	test_sftplimit();
 	test_progressrate();
 	test_chanwin();

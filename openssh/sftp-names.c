@@ -1,0 +1,79 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "misc.h"
+#include "xmalloc.h"
+#include "sftp-names.h"
+
+struct sftp_names {
+	char *text;		/* names, a NUL behind each */
+	size_t len, size;	/* bytes: of the names, of the memory */
+	size_t next;		/* offset */
+};
+
+static void
+add(struct sftp_names *n, const char *name)
+{
+	size_t len = strlen(name) + 1;
+
+	if (n->size - n->len < len) {
+		n->size = MAXIMUM(n->size, 2048) * 2;
+		n->text = xreallocarray(n->text, n->size, 1);
+	}
+	memcpy(n->text + n->len, name, len);
+	n->len += len;
+}
+
+struct sftp_names *
+sftp_names_read(DIR *dir)
+{
+	struct sftp_names *n = xcalloc(1, sizeof(*n));
+	struct dirent *entry;
+
+	while ((entry = readdir(dir)) != NULL) {
+		if (entry->d_ino != 0)
+			add(n, entry->d_name);
+	}
+	closedir(dir);
+	return n;
+}
+
+const char *
+sftp_names_next(struct sftp_names *n)
+{
+	const char *name;
+
+	if (n->next == n->len)
+		return NULL;
+	name = n->text + n->next;
+	n->next += strlen(name) + 1;
+	return name;
+}
+
+void
+sftp_names_free(struct sftp_names *n)
+{
+	if (n != NULL)
+		free(n->text);
+	free(n);
+}

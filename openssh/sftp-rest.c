@@ -1,0 +1,63 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include "log.h"
+#include "sshbuf.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-rest.h"
+
+u_int
+sftp_rest_add(struct sftp_rest *rest, u_int id)
+{
+	if (rest->n == sizeof(rest->id) / sizeof(rest->id[0]))
+		fatal_f("more than %u requests", rest->n);
+	rest->status[rest->n] = SSH2_FX_OK;
+	return rest->id[rest->n++] = id;
+}
+
+int
+sftp_rest_got(struct sftp_rest *rest, u_int id, u_int status)
+{
+	u_int i;
+
+	for (i = 0; i < rest->n; i++) {
+		if (rest->id[i] != id)
+			continue;
+		rest->status[i] = status;
+		return 1;
+	}
+	return 0;
+}
+
+int
+sftp_rest_end(const struct sftp_rest *rest)
+{
+	u_int i;
+
+	for (i = 0; i + 1 < rest->n; i++) {
+		if (rest->status[i] != SSH2_FX_OK)
+			error("remote fsetstat: %s", fx2txt(rest->status[i]));
+	}
+	if (rest->n == 0 || rest->status[i] == SSH2_FX_OK)
+		return 0;
+	error("close remote: %s", fx2txt(rest->status[i]));
+	return -1;
+}

@@ -1,0 +1,42 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_REST_H
+#define SFTP_REST_H
+
+/*
+ * The requests that follow the data of an upload, when they are sent without
+ * waiting for the data's answers: what sets size and attributes, then a close.
+ */
+struct sftp_rest {
+	u_int n;
+	u_int id[3];
+	u_int status[3];	/* SSH2_FX_*; OK until an answer comes */
+};
+
+/* Adds the request of that id, which is about to be sent. Returns the id. */
+u_int	 sftp_rest_add(struct sftp_rest *rest, u_int id);
+
+/* A request was answered. Returns 1 if it is one of these. */
+int	 sftp_rest_got(struct sftp_rest *rest, u_int id, u_int status);
+
+/*
+ * Says which of them failed, once all are answered, as if each had been waited
+ * for. Returns 0, or -1 if the last one, the close, did.
+ */
+int	 sftp_rest_end(const struct sftp_rest *rest);
+
+#endif /* SFTP_REST_H */

@@ -1,0 +1,82 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_ROOM_H
+#define SFTP_ROOM_H
+
+/*
+ * How many jobs there may be in sftp-many.c, and of how many bytes. A job holds
+ * one descriptor here and one handle at each server, at most. Pure.
+ */
+
+/* Files that are incomplete at once: the default, and the most. */
+#define SFTP_ROOM_FILES	64
+
+/* Bytes: files up to FILE join others, which are BYTES at most together. */
+#define SFTP_ROOM_FILE	(16 * 1024 * 1024)
+#define SFTP_ROOM_BYTES	(64 * 1024 * 1024)
+
+struct sftp_room {
+	u_int open_max;		/* incomplete files */
+	u_int held_max;		/* jobs, from descriptors, handles, threads */
+	u_int max;		/* jobs that are worth it at this RTT */
+	u_int files, dirs;	/* jobs that there are */
+	u_int open;		/* incomplete files that there are */
+	uint64_t bytes;		/* of the files that have a job */
+	int alone;		/* a large file has the connection to itself */
+};
+
+enum sftp_place {
+	SFTP_PLACE_HERE,	/* in parallel to the others, now */
+	SFTP_PLACE_LATER,	/* the same, once another has ended */
+	SFTP_PLACE_ALONE	/* with nothing in parallel */
+};
+
+/* Starts with at most `files` incomplete files, 1 to SFTP_ROOM_FILES. */
+void	 sftp_room_init(struct sftp_room *r, u_int files);
+
+/*
+ * This process can have `most` descriptors open, or one of the servers that
+ * many handles. Jobs take half of them.
+ */
+void	 sftp_room_limit(struct sftp_room *r, uint64_t most);
+
+/* Returns 1 if files can be copied in parallel at all. */
+int	 sftp_room_parallel(const struct sftp_room *r);
+
+/* The first request took rtt_us; of several servers, the longest counts. */
+void	 sftp_room_rtt(struct sftp_room *r, uint64_t rtt_us);
+
+/* Returns 1 if a directory may have a job now. */
+int	 sftp_room_dir(const struct sftp_room *r);
+
+/* Where a file of `size` bytes is to be copied */
+enum sftp_place sftp_room_file(const struct sftp_room *r, uint64_t size);
+
+/* Returns 1 if a file may become incomplete now. */
+int	 sftp_room_open(const struct sftp_room *r);
+
+/* A job begins, or ends. The size is a file's, in bytes; a directory has 0. */
+void	 sftp_room_begin(struct sftp_room *r, int dir, uint64_t size);
+void	 sftp_room_end(struct sftp_room *r, int dir, uint64_t size);
+
+/*
+ * There were no descriptors or threads left: from now on, no more jobs than
+ * there are.
+ */
+void	 sftp_room_full(struct sftp_room *r);
+
+#endif /* SFTP_ROOM_H */

@@ -1,0 +1,104 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(HAVE_STRNVIS) && defined(HAVE_VIS_H) && !defined(BROKEN_STRNVIS)
+# include <vis.h>
+#endif
+
+#include "xmalloc.h"
+#include "sftp-torn.h"
+
+#define TORN_MAX	512	/* more than there are jobs */
+
+/*
+ * A handler finds a line whole or not at all: it is set once it is ready, and
+ * freed after it has been taken out.
+ */
+static char *volatile torn[TORN_MAX];
+static volatile sig_atomic_t sent[TORN_MAX];
+
+int
+sftp_torn_begin(const char *path)
+{
+	char *name, *line;
+	int i;
+
+	for (i = 0; i < TORN_MAX && torn[i] != NULL; i++)
+		;
+	if (i == TORN_MAX)
+		return -1;
+	/* A name from a server must not control the terminal. */
+	name = xcalloc(strlen(path) + 1, 4);
+	strvis(name, path, VIS_SAFE | VIS_OCTAL);
+	xasprintf(&line, "\"%s\"\r\n", name);
+	free(name);
+	sent[i] = 0;
+	torn[i] = line;
+	return i;
+}
+
+void
+sftp_torn_sent(int i)
+{
+	if (i != -1)
+		sent[i] = 1;
+}
+
+void
+sftp_torn_end(int i)
+{
+	char *line;
+
+	if (i == -1)
+		return;
+	line = torn[i];
+	torn[i] = NULL;
+	free(line);
+}
+
+static void
+say(const char *text)
+{
+	(void)!write(STDERR_FILENO, text, strlen(text));
+}
+
+void
+sftp_torn_say(int i)
+{
+	const char *line;
+
+	if (i == -1 || (line = torn[i]) == NULL)
+		return;
+	say(sent[i] ? "may be incomplete: " : "incomplete: ");
+	say(line);
+}
+
+void
+sftp_torn_report(void)
+{
+	int i;
+
+	for (i = 0; i < TORN_MAX; i++)
+		sftp_torn_say(i);
+}

@@ -1,0 +1,41 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_TORN_H
+#define SFTP_TORN_H
+
+/*
+ * The files that this process leaves incomplete should it end now. Names are
+ * made ready to print, for a signal handler may do that.
+ */
+
+/*
+ * path is incomplete from now on. Returns a number for the two below, or -1 if
+ * there is no place left for the name.
+ */
+int	 sftp_torn_begin(const char *path);
+
+/* All of it has been sent, and the server has not answered yet. */
+void	 sftp_torn_sent(int number);
+
+/* The file is complete, or an error has named it. */
+void	 sftp_torn_end(int number);
+
+/* Prints the name of one file, or of all. The latter is async-signal-safe. */
+void	 sftp_torn_say(int number);
+void	 sftp_torn_report(void);
+
+#endif /* SFTP_TORN_H */

@@ -1,0 +1,365 @@
+"""What the files of a tree may take that scp and sftp copy in parallel:
+descriptors, handles, threads, memory; and what is left incomplete."""
+
+import filecmp
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+import pytest
+
+from sftp_tools import (HERE, OURS, PRISTINE, SERVER, SMALL, client, content,
+                        copy, digests, run, scp, scp_argv)
+
+ODD = os.path.join(HERE, "odd_sftp_server.py")
+MIB = 1 << 20
+BOTH = pytest.mark.parametrize("direction", ["get", "put"])
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+
+def program(path, script):
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """odd(FAULT, NUMBER): a server program that does so. It takes 0.05 s for a
+    reply, so that many jobs are worth it."""
+    return lambda *words: program(tmp_path / "server", "exec " + shlex.join(
+        map(str, (sys.executable, ODD, tmp_path / "log", *words))))
+
+
+def most_open(folder, log="log"):
+    """The most handles, and incomplete files, that a server had at once."""
+    return map(int, (folder / f"{log}.open").read_text().split())
+
+
+def nested(top, dirs=6, files=8, size=100):
+    """Directories four levels deep, with files in each."""
+    for i in range(dirs):
+        for depth in range(1, 5):
+            folder = top.joinpath(str(i), *["deep"] * (depth - 1))
+            folder.mkdir(parents=True)
+            for k in range(files):
+                (folder / str(k)).write_bytes(content(size + k, i * 50 + k))
+    return top
+
+
+def flat(top, files, size=SMALL):
+    top.mkdir()
+    for i in range(files):
+        (top / str(i)).write_bytes(content(size, i))
+    return top
+
+
+# What there is little of
+
+@BOTH
+@pytest.mark.parametrize("taken", [0, 16])
+def test_few_descriptors(tmp_path, odd, direction, taken):
+    """32 in all. Where whoever started it left 16 open, there are fewer than
+    it has planned with."""
+    tree = nested(tmp_path / "tree")
+    argv, _ = client("scp", direction, odd("few", 1000), tree,
+                     tmp_path / "copy", "-rp")
+    fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(taken)]
+    try:
+        # The server has as many as it likes.
+        done = run(["sh", "-c", 'ulimit -S -n 32; exec "$0" "$@"', *argv],
+                   tmp_path, pass_fds=fds)
+    finally:
+        for fd in fds:
+            os.close(fd)
+    assert done == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+    assert next(most_open(tmp_path)) <= 16
+
+
+@BOTH
+def test_few_handles(tmp_path, odd, direction):
+    """No more than half of what the server allows, directories included."""
+    tree = nested(tmp_path / "tree")
+    assert copy(tmp_path, "scp", direction, odd("few", 24), tree,
+                tmp_path / "copy", "-rp") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+    handles, _ = most_open(tmp_path)
+    assert 4 <= handles <= 12
+
+
+@pytest.mark.parametrize("few", ["from", "to"])
+def test_few_handles_of_one_server(tmp_path, few):
+    """Whichever of the two has few; the first to start is the source's."""
+    tree = nested(tmp_path / "tree", dirs=4)
+    base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
+    server = program(tmp_path / "server", f"""
+        name=to number=1000
+        mkdir '{tmp_path}/first' 2>/dev/null && name=from
+        [ $name = {few} ] && number=24
+        exec {base}/$name few $number""")
+    assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
+                "-rp") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+    handles, _ = most_open(tmp_path, few)
+    assert 2 <= handles <= 12
+
+
+NO_THREADS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+int
+pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *p)
+{
+	static int n;
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	if (n++ >= atoi(getenv("THREADS")))
+		return EAGAIN;
+	real = dlsym(RTLD_NEXT, "pthread_create");
+	return real(t, a, f, p);
+}
+"""
+
+
+@pytest.mark.parametrize("tool, direction", [
+    ("scp", "get"), ("scp", "put"), ("scp-3", "get")])
+@pytest.mark.parametrize("threads", [0, 5])
+def test_few_threads(tmp_path, odd, tool, direction, threads):
+    (tmp_path / "few.c").write_text(NO_THREADS)
+    done = run(["cc", "-shared", "-fPIC", "-o", "few.so", "few.c", "-ldl"],
+               tmp_path)
+    if done[0] != 0:
+        pytest.skip(f"no C compiler: {done[1]}")
+    tree = nested(tmp_path / "tree", dirs=2)
+    argv, _ = client(tool, direction, odd("few", 1000), tree,
+                     tmp_path / "copy", "-rp")
+    assert run(argv, tmp_path, env={
+        **os.environ, "THREADS": str(threads),
+        "LD_PRELOAD": str(tmp_path / "few.so")}) == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
+def peak(pid):
+    """Bytes, of a process that lives."""
+    with open(f"/proc/{pid}/status") as f:
+        return int(re.search(r"VmHWM:\s+(\d+) kB", f.read()).group(1)) << 10
+
+
+def test_server_that_sends_without_end(tmp_path, odd):
+    """All files are empty, it says, and no read of them ends. What is asked for
+    and not yet written is bounded over all files, as is memory."""
+    names = [str(i) for i in range(300)]
+    for folder in ("tree", "copy"):
+        (tmp_path / folder).mkdir()
+    for name in names:
+        (tmp_path / "tree" / name).touch()
+        (tmp_path / "copy" / name).symlink_to("/dev/null")
+    argv = scp_argv(odd("sizeless"), "-r", f"x:{tmp_path}/tree/.", "copy")
+    process = subprocess.Popen(argv, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        end, most = time.monotonic() + 5, 0
+        while time.monotonic() < end and most < 600 * MIB:
+            assert process.poll() is None
+            most = max(most, peak(process.pid))
+            time.sleep(0.1)
+    finally:
+        process.kill()
+        process.wait()
+    assert most < 300 * MIB, f"{most / MIB:.0f} MiB"
+
+
+def test_server_that_waits_for_its_reader(tmp_path, odd):
+    """It takes no request until its last reply has been read. Names are so long
+    that requests don't fit into a pipe."""
+    folder = tmp_path.joinpath("tree", *["d" * 250] * 8)
+    folder.mkdir(parents=True)
+    for i in range(150):
+        (folder / str(i)).write_bytes(content(200000, i))
+    assert scp(tmp_path, odd("one-by-one"), "-r", f"x:{tmp_path}/tree",
+               "copy") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tmp_path / "tree")
+
+
+# What one file does to others
+
+@pytest.mark.parametrize("what", ["one", "many"])
+@pytest.mark.parametrize("build", [OURS, PRISTINE])
+def test_file_that_cannot_be_read(tmp_path, odd, what, build):
+    """/proc/self/mem is a regular file, and a read of its start fails. Alone it
+    ends scp as ever; a tree's other files arrive."""
+    tree = flat(tmp_path / "tree", 50, 300000)
+    (tree / "0").unlink()
+    (tree / "0").symlink_to("/proc/self/mem")
+    if not os.path.exists(f"{build}/scp"):
+        pytest.skip(f"no {build}")
+    if what == "one":
+        status, error = run(scp_argv(SERVER, "tree/0", f"x:{tmp_path}/copy",
+                                     build=build), tmp_path)
+        assert (status, error.strip()) == \
+            (255, f'{build}/scp: read local "tree/0": Input/output error')
+        return
+    if build == PRISTINE:
+        return
+    status, error = scp(tmp_path, odd("few", 1000), "-r", "tree",
+                        f"x:{tmp_path}/copy")
+    assert status == 1
+    assert 'read local "tree/0": Input/output error' in error
+    assert len(error.splitlines()) == 3, error
+    assert (tmp_path / "copy" / "0").read_bytes() == b""
+    for path in (tmp_path / "copy" / "0", tree / "0"):
+        path.unlink()
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+def test_two_names_of_one_file(tmp_path, odd, tool):
+    """As on a file system that ignores case: whichever comes last, whole."""
+    into = tmp_path / "into"
+    for folder in (tmp_path / "tree", into, into / "tree"):
+        folder.mkdir()
+    names = [chr(ord("a") + i) for i in range(12)]
+    for name in names:
+        (tmp_path / "tree" / name).write_bytes(name.encode() * (2 * MIB))
+        if name != "a":
+            os.link(into / "tree" / "a", into / "tree" / name)
+        else:
+            (into / "tree" / "a").touch()
+    assert copy(tmp_path, tool, "get", odd("few", 1000), tmp_path / "tree",
+                into, "-r") == (0, "")
+    data = (into / "tree" / "a").read_bytes()
+    assert len(data) == 2 * MIB and len(set(data)) == 1
+
+
+def test_large_file_is_alone(tmp_path, odd):
+    """Nothing else is open at the server while it is copied."""
+    tree = flat(tmp_path / "tree", 4, 100)
+    (tree / "large").write_bytes(content(17 * MIB))
+    log = tmp_path / "requests"
+    server = program(tmp_path / "server",
+                     f"exec {SERVER} -e -l debug3 2> {log}")
+    assert scp(tmp_path, server, "-r", "tree", f"x:{tmp_path}/copy") == (0, "")
+    text = log.read_text()
+    start = text.index('copy/large" flags')
+    end = text.index('copy/large" bytes')
+    assert re.findall(r'open "', text[start:end]) == []
+    assert text[:start].count('close "') == text[:start].count('open "') - 1
+
+
+# As stock
+
+@pytest.mark.parametrize("fault", ["close-fails", "setstat-fails", "none"])
+@pytest.mark.parametrize("options", ["-r", "-rp"])
+def test_errors_of_an_upload_are_as_stock(tmp_path, odd, fault, options):
+    """What follows the data is sent with it, so errors come late."""
+    if not os.path.exists(f"{PRISTINE}/scp"):
+        pytest.skip("no build/pristine: see \"make pristine\"")
+    flat(tmp_path / "tree", 1, 3 * MIB)
+    server = odd(fault, 3)
+    (stock, stock_says), (ours, says) = (
+        run(scp_argv(server, options, "tree", f"x:{tmp_path}/{build[-4:]}",
+                     build=build), tmp_path) for build in (PRISTINE, OURS))
+    assert ours == stock == (fault == "close-fails")
+    assert says == stock_says.replace(PRISTINE, OURS).replace(
+        f"{tmp_path}/{PRISTINE[-4:]}", f"{tmp_path}/{OURS[-4:]}")
+    assert ("fsetstat" in says) == (fault == "setstat-fails")
+    assert digests(tmp_path / OURS[-4:]) == digests(tmp_path / PRISTINE[-4:])
+
+
+@BOTH
+def test_one_file_at_a_time(tmp_path, direction):
+    """-X files=1: as stock, in kinds and order of the requests for files."""
+    if not os.path.exists(f"{PRISTINE}/scp"):
+        pytest.skip("no build/pristine: see \"make pristine\"")
+    tree, log, asked = flat(tmp_path / "tree", 20), tmp_path / "log", {}
+    server = program(tmp_path / "server",
+                     f"exec {SERVER} -e -l debug3 2> {log}")
+    for build, files in ((PRISTINE, ()), (OURS, ("-X", "files=1"))):
+        ends = (f"x:{tree}", "copy") if direction == "get" else \
+            ("tree", f"x:{tmp_path}/copy")
+        assert run(scp_argv(server, "-rp", *files, *ends, build=build),
+                   tmp_path) == (0, "")
+        asked[build] = re.findall(
+            r"request \d+: (open|write|fsetstat|close|read) ",
+            log.read_text())
+        (tmp_path / "copy").rename(tmp_path / f"copy{len(asked)}")
+    assert asked[OURS] == asked[PRISTINE]
+    assert asked[OURS].count("open") == 20
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("files, count", [(1, 12), (3, 30), (None, 200)])
+def test_incomplete_files_at_once(tmp_path, odd, tool, files, count):
+    """At the server, of an upload: as many as -X files says, 64 at most."""
+    tree = flat(tmp_path / "tree", count, 1000)
+    argv, batch = client(tool, "put", odd("few", 1000), tree,
+                         tmp_path / "copy", "-r")
+    if files is not None:
+        argv[1:1] = ["-X", f"files={files}"]
+    assert run(argv, tmp_path, input=batch) == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+    _, incomplete = most_open(tmp_path)
+    assert min(files or 32, 32) <= incomplete <= (files or 64)
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("number", ["0", "65", "x", ""])
+def test_wrong_number_of_files(tmp_path, tool, number):
+    status, error = run([f"{OURS}/{tool}", "-X", f"files={number}", "-D",
+                         SERVER, "x:a", "b"], tmp_path)
+    assert status != 0 and "Invalid number of files" in error
+
+
+# What is left incomplete
+
+@BOTH
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+def test_lost_connection(tmp_path, odd, tool, direction):
+    """Each file that didn't arrive whole is named."""
+    tree = flat(tmp_path / "tree", 100, 300000)
+    status, error = copy(tmp_path, tool, direction, odd("closes", 100), tree,
+                         tmp_path / "copy", "-r")
+    assert status != 0
+    dest = tmp_path / "copy"
+    torn = {str(dest / name) for name in os.listdir(dest)
+            if not filecmp.cmp(tree / name, dest / name, shallow=False)}
+    named = re.findall(r'^(may be |)incomplete: "(.*)"$', error, re.M)
+    names = {os.path.join(tmp_path, name) for _, name in named}
+    assert torn and torn <= names, error
+    assert len(torn) <= 64
+    if direction == "get":
+        assert len(names) <= 64
+
+
+def test_names_do_not_control_a_terminal(tmp_path, odd):
+    tree = flat(tmp_path / "tree", 3, 2 * MIB)
+    (tree / "0").rename(tree / "\x1b[31mred\n")
+    status, error = scp(tmp_path, odd("closes", 3), "-r", "tree",
+                        f"x:{tmp_path}/copy")
+    assert status != 0
+    assert "\x1b" not in error and "\\033[31mred" in error
+
+
+# scp -Z
+
+def test_what_was_compared_is_written(tmp_path):
+    """By one handle: between two, the name could lead elsewhere."""
+    source, dest = tmp_path / "source", tmp_path / "dest"
+    source.write_bytes(content(MIB))
+    dest.write_bytes(content(MIB)[:100000])
+    log = tmp_path / "log"
+    server = program(tmp_path / "server",
+                     f"exec {SERVER} -e -l debug3 2> {log}")
+    assert scp(tmp_path, server, "-Z", "source", f"x:{dest}") == (0, "")
+    assert dest.read_bytes() == source.read_bytes()
+    assert re.findall(r'open "(.*)" flags (\S+) ', log.read_text()) == \
+        [(str(dest), "READ,WRITE")]
