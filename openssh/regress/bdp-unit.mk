@@ -19,6 +19,9 @@ BDP_FAKE=monotime_double path_probe path_fill_segments path_bound_unsent \
 	sshbuf_len sshbuf_mem_resize poly1305_evp_start
 BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 
+# test_poly1305 sees whether OpenSSL's is used
+BDP_EVP=-Wl,--wrap=EVP_MAC_init
+
 BDP_CHANWIN=tests.c test_chanwin.c test_link.c test_chanbudget.c \
 	test_pathrtt.c test_pathinband.c test_windowmax.c test_walk.c \
 	test_stall.c walk.c fake.c conn.c test_channelwindow.c \
@@ -32,7 +35,7 @@ BDP_CHANBUF=tests.c test_chanbuf.c
 bdp-test_chanwin: $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(SKOBJS)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/chanwin -o $@ \
 	    $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_SFTP) $(SKOBJS) \
-	    $(LDFLAGS) $(BDP_FAKES) $(BDP_LIBS) $(CHANLIBS)
+	    $(LDFLAGS) $(BDP_FAKES) $(BDP_EVP) $(BDP_LIBS) $(CHANLIBS)
 
 bdp-test_chanbuf: $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_HELPER) libssh.a $(SKOBJS)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/chanbuf -o $@ \
