@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from loopback import OURS, PRISTINE, place, read        # noqa: F401
+from loopback import OURS, PRISTINE, TOP, place, read   # noqa: F401
 from test_options import KINDS, dump, folder, value     # noqa: F401
 
 HOST = "root@127.0.0.1"
@@ -53,6 +53,42 @@ def test_cpu_without(folder, kind, off):                # noqa: F811
 def test_user_decides(folder, kind, written, means):    # noqa: F811
     done = dump(folder, kind, f"Ciphers {written}")
     assert value(done, "ciphers").split(",") == means
+
+
+def undoing(text):
+    """The lines of the text that restore stock's order."""
+    return re.findall(r"^\W*Ciphers (\^\S+)$", text, re.M)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("told", [f"{OURS}/ssh_config.5",
+                                  f"{OURS}/sshd_config.5",
+                                  f"{TOP}/README.md"])
+def test_undone_as_told(folder, kind, told):            # noqa: F811
+    done = dump(folder, kind, f"Ciphers {undoing(read(told))[0]}")
+    assert value(done, "ciphers").split(",") == UPSTREAM
+
+
+def test_undone_on_bookworm():
+    """By the rules of "^", as its man pages and the README have it. 9.2 has
+    CTR before GCM."""
+    stock = [CHACHA, *UPSTREAM[3:], *GCM]
+    default = [*GCM, CHACHA, *UPSTREAM[3:]]
+    lines = undoing(read(f"{TOP}/patches/bookworm/cipher-order-man.patch"))
+    assert len(lines) == 2
+    for line in (*lines, undoing(read(f"{TOP}/README.md"))[1]):
+        first = line[1:].split(",")
+        assert first + [c for c in default if c not in first] == stock
+
+
+def test_told_where_people_look():
+    """With what it costs, and in NEWS, too, which is for both releases."""
+    for path in ("README.md", "debian/NEWS", "build/openssh/ssh_config.5",
+                 "build/openssh/sshd_config.5"):
+        text = " ".join(read(f"{TOP}/{path}").split())
+        assert "an observer of the connection sees the length of each packet" \
+            in text, path
+        assert f"Ciphers ^{CHACHA}" in text, path
 
 
 def negotiated(place, client, server, *options, sshd_options=()):   # noqa: F811
