@@ -37,10 +37,10 @@
  * Jobs for each incomplete file that there may be. While one file's data is on
  * its way, others are opened, and yet others' answers come.
  */
-#define JOBS_EACH	5
+#define JOBS_EACH	8
 
 /* One job in DIRS is a directory's, unless there are few jobs. */
-#define DIRS		4
+#define DIRS		8
 #define DIRS_MIN	16
 
 void

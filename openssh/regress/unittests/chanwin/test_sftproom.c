@@ -78,11 +78,12 @@ test_descriptors(void)
 		uint64_t here, there, rtt_us;
 		u_int files, dirs;
 	} t[] = {
-		{ 1024, 1000, LONG_US, 240, 80 },
+		{ 2048, 2048, LONG_US, 448, 64 },
+		{ 1024, 1000, LONG_US, 437, 62 },
 		{ 1024, 1000, 200, 8, 0 },	/* a LAN */
-		{ 1024, 1000, 2000, 15, 5 },
-		{ 100, 1000, LONG_US, 37, 12 },
-		{ 1024, 100, LONG_US, 37, 12 },	/* whichever is less */
+		{ 1024, 1000, 2000, 18, 2 },
+		{ 100, 1000, LONG_US, 43, 6 },
+		{ 1024, 100, LONG_US, 43, 6 },	/* whichever is less */
 		{ 32, 1000, LONG_US, 15, 0 },
 		{ 6, 1000, LONG_US, 2, 0 },
 	};
@@ -155,7 +156,7 @@ test_files(void)
 	ASSERT_U_INT_EQ(fill(&r, 4 * MIB), 1);
 	ASSERT_U64_EQ(r.bytes, 64 * MIB);
 	ASSERT_INT_EQ(sftp_room_file(&r, 1), SFTP_PLACE_LATER);
-	ASSERT_U_INT_EQ(fill(&r, 0), 233);
+	ASSERT_U_INT_EQ(fill(&r, 0), 430);
 	/* What ends gives its bytes back, again and again. */
 	for (i = 0; i < 100; i++) {
 		sftp_room_end(&r, 0, 10 * MIB);
