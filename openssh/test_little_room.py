@@ -71,7 +71,8 @@ def test_sshd_ends(place, end):                         # noqa: F811
     """Its only command is sftp without writing, and what that answers has no
     room: the process ends as it should."""
     server = Server(place, options=[
-        "Subsystem sftp internal-sftp", "ForceCommand internal-sftp -R", "ClientAliveCountMax 1",
+        "Subsystem sftp internal-sftp", "ForceCommand internal-sftp -R",
+        "ClientAliveCountMax 1",
         *["ClientAliveInterval 1"] * (end == "it says no more")])
     server.client.takes(WINDOW, 0)
     channel = server.client.open_session()
