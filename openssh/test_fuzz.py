@@ -25,8 +25,15 @@ FOUND = {
         # The digest of a sparse file of 1 TiB: CPU time without bound
         "check-file": b"\x00\x00\x15\x00\x0b\x00\x00\x00\x00",
     },
+    "client": {
+        # 60 files that claim to be empty and never end; 2048 replies, 100 ms
+        # each, and then all there is at once: replies without bound
+        "replies-kept": b"\x00\x3c\x00\x00\x11\x00\x8b\x50\x00\x06\x8b\x01",
+        # A tree to upload, of more directories than descriptors, and 200 ms
+        "descriptors": b"\x02\x00\x00\x00\x00\x00\xff\xa0\x00\x06",
+    },
 }
-RANDOM = {"wire": 300, "server": 200}
+RANDOM = {"wire": 300, "server": 200, "client": 30}
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@
  * gives odd ones in between. The client's code runs as it is, with its threads:
  * what it reads, writes and polls leads here (the linker's --wrap).
  *
- * fatal() is the end of the input. It is not the end of the process: all threads
- * but the first one end when they run or wait next.
+ * fatal() is the end of the input, and not of the process: all threads but the
+ * first one end when they run or wait next.
  */
 
 #include "includes.h"
@@ -147,7 +147,7 @@ static u_int replies;		/* so far */
 /* How the servers behave for some replies */
 static struct {
 	u_int left;
-	int eager;		/* replies are there before they are waited for */
+	int eager;		/* replies come before they are waited for */
 	int lags;		/* takes requests only when it must */
 	int last_first;
 	u_int wait_ms;		/* until a reply that is not there at once */
@@ -818,7 +818,7 @@ make_file(const char *path, off_t size)
 		finding("set up \"%s\": %s", path, strerror(errno));
 }
 
-/* A tree to upload: of files and directories, there are more than DESCRIPTORS. */
+/* A tree to upload: files and directories are more than DESCRIPTORS. */
 static void
 make_tree(void)
 {

@@ -84,7 +84,7 @@ static int unsafe(const char *);
 /* Of each queue: what is taken at once, and a message that is not whole */
 #define QUEUE_MAX	(2 * SFTP_MAX_MSG_LENGTH + 4)
 #define PIPE_SIZE	(64 * 1024)	/* that of standard output */
-#define ATOMIC		4096		/* bytes that poll(2) wants to be free */
+#define ATOMIC		4096		/* free bytes that poll(2) wants */
 #define BATCH		(1024 * 1024)	/* bytes sent ahead at most */
 #define TURNS		400		/* of the main loop, for an input */
 #define FILE_MAX	(2 * 1024 * 1024)	/* bytes; more is not written */

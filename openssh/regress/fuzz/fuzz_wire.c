@@ -17,10 +17,10 @@
 /*
  * A peer over whole conversations: it opens channels and confirms ours with any
  * window and maximum packet, sends data, adjusts, EXT_INFO, pongs and replies
- * in any order and of any contents, reads or lags, renews keys; through the real
- * packet layer (without keys), to channels of both kinds of end. Their sources
- * and readers are as odd: endless, silent, full, gone. channels.c's main loop is
- * run as serverloop.c does it.
+ * in any order and of any contents, reads or lags, and renews keys. All goes
+ * through the real packet layer, to channels of both kinds of end. The sources
+ * and readers are as odd: endless, silent, full, gone. The main loop is that of
+ * serverloop.c.
  */
 
 #include "includes.h"
@@ -91,9 +91,9 @@ endpoint(u_int what, int *other)
 	*other = -1;
 	switch (what % 8) {
 	case 0:
-		return open("/dev/zero", O_RDWR);	/* never ends, takes all */
+		return open("/dev/zero", O_RDWR);	/* endless */
 	case 1:
-		return open("/dev/null", O_RDWR);	/* ends at once */
+		return open("/dev/null", O_RDWR);	/* has ended */
 	case 2:
 		return open("/dev/full", O_RDWR);	/* takes nothing */
 	case 3:
