@@ -153,13 +153,17 @@ standing_backlog(const struct chanwin *cw, uint64_t interval_us)
 }
 
 /*
- * Returns 1 if what came last says nothing about the path as its sender had no
- * credit: all that was out had come, and what it got since has not. (If there
- * is still a backlog, it is the consumer that is slow.)
+ * Returns 1 if the bytes that came in the last interval_us say nothing about
+ * the path, as the sender had no credit: few came, and the consumer has enough
+ * to do; or all that was out had come, and what a sender that buffers got since
+ * has not. (If there is still a backlog then, it is the consumer that is slow.)
  */
 static int
-had_no_credit(const struct chanwin *cw, uint64_t interval_us)
+had_no_credit(const struct chanwin *cw, uint64_t came, uint64_t interval_us)
 {
+	if (came < CHANWIN_LAG &&
+	    standing_backlog(cw, interval_us) >= CHANWIN_LAG)
+		return 1;
 	return !cw->bounded_peer && cw->starved_us != 0 &&
 	    cw->now_us - cw->starved_us < 2 * interval_us &&
 	    cw->backlog < CHANWIN_LAG;
@@ -168,7 +172,7 @@ had_no_credit(const struct chanwin *cw, uint64_t interval_us)
 static void
 measure(struct chanwin *cw, uint64_t interval_us)
 {
-	uint64_t t1, t2, c1, r1, c2, r2, now, before, i, shift;
+	uint64_t t1, t2, c1, r1, c2, r2, now, before, earlier, i, shift;
 	uint64_t rounds = cw->bounded_peer ?
 	    CHANWIN_ROUNDS : CHANWIN_ROUNDS_UNKNOWN;
 
@@ -192,25 +196,18 @@ measure(struct chanwin *cw, uint64_t interval_us)
 	if (!cw->bounded_peer && before < now)
 		now = (now + before) / 2;
 
-	/*
-	 * Forget the best of rounds gone by; but not while little comes and
-	 * the consumer has enough to do. The sender then has no credit, and
-	 * says nothing about the path.
-	 */
+	/* Forget the best of rounds gone by, if they tell. */
 	shift = (cw->now_us - cw->round_us) / interval_us;
-	if (shift > 0 && cw->received - r1 < CHANWIN_LAG &&
-	    standing_backlog(cw, interval_us) >= CHANWIN_LAG) {
+	if (shift > 0)
 		cw->round_us = cw->now_us;
-	} else if (shift > 0 && had_no_credit(cw, interval_us)) {
-		cw->round_us = cw->now_us;
-	} else if (shift > 0) {
-		cw->round_us = cw->now_us;
+	if (shift > 0 &&
+	    !had_no_credit(cw, cw->received - r1, interval_us)) {
 		for (i = CHANWIN_ROUNDS; i-- > 0;)
 			cw->best[i] = i >= shift ? cw->best[i - shift] : 0;
 	}
 	cw->best[0] = MAXIMUM(cw->best[0], now);
-	shift = MAXIMUM(cw->best[2], cw->best[3]);
-	cw->gain = now > shift ? now - shift : 0;
+	earlier = MAXIMUM(cw->best[2], cw->best[3]);
+	cw->gain = now > earlier ? now - earlier : 0;
 	for (cw->bdp = 0, i = 0; i < rounds; i++)
 		cw->bdp = MAXIMUM(cw->bdp, cw->best[i]);
 	cw->growth = now > before ? now - before : 0;
