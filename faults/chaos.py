@@ -52,9 +52,11 @@ def record(fault, who, outcome, count=1):
 
 
 class Relay:
-    def __init__(self, place, script, *more):   # noqa: F811
+    def __init__(self, place, script, *more, under=()):   # noqa: F811
+        """more: the relay's further arguments; under: the argv of a program
+        that starts it, as chrt."""
         self.process = place.start(
-            [sys.executable, "-B", os.path.join(HERE, "relay.py"),
+            [*under, sys.executable, "-B", os.path.join(HERE, "relay.py"),
              str(FRONT), str(PORT), json.dumps(script), *more],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.next() == {"listening": FRONT}

@@ -1,6 +1,7 @@
-"""relay.py FRONT BACK SCRIPT [DELAY_S]: a TCP relay on loopback, from port
-FRONT to port BACK, that hands over everything DELAY_S later and does to each
-connection what SCRIPT says: a JSON list of
+"""relay.py FRONT BACK SCRIPT [DELAY_S [RATE]]: a TCP relay on loopback, from
+port FRONT to port BACK (or an ADDRESS:PORT), that hands over everything
+DELAY_S later, at most RATE bytes a second, and does to each connection what
+SCRIPT says: a JSON list of
 
     {"from": "client" or "server", "at": K, "do": WHAT, ...}
 
@@ -8,6 +9,8 @@ carried out when K bytes of that direction have passed:
 
     stall      "seconds"          nothing passes in this direction
     hold                          the same, until a line comes on our input
+    freeze     "seconds"          what is due is handed over at once, so much
+                                  later; needs DELAY_S
     flip       "mask"             the next byte, exclusive or mask
     duplicate  "bytes"            so many bytes pass twice
     lose       "bytes"            they don't pass at all
@@ -33,6 +36,7 @@ import time
 
 READ = 65536                            # bytes
 DELAYED = 4096                          # reads
+LATE_S = 0.005          # a read that comes so late doesn't lower the rate
 
 
 def say(what):
@@ -52,6 +56,7 @@ class Later:
 
     def __init__(self, sink, delay_s):
         self.sink, self.delay_s = sink, delay_s
+        self.frozen_s = 0               # until when
         self.waiting = queue.Queue(DELAYED)
         threading.Thread(target=self.run, daemon=True).start()
 
@@ -65,16 +70,30 @@ class Later:
         with contextlib.suppress(OSError):
             while True:
                 due_s, data = self.waiting.get()
-                time.sleep(max(due_s - time.monotonic(), 0))
+                while (now_s := time.monotonic()) < max(due_s, self.frozen_s):
+                    time.sleep(max(due_s, self.frozen_s) - now_s)
                 if not data:
                     return self.sink.shutdown(socket.SHUT_WR)
                 self.sink.sendall(data)
 
 
+class Pace:
+    """Waits so that no more than rate bytes a second pass."""
+
+    def __init__(self, rate):
+        self.rate, self.next_s = rate, 0
+
+    def wait(self, count):
+        now_s = time.monotonic()
+        self.next_s = max(self.next_s, now_s - LATE_S) + count / self.rate
+        time.sleep(max(self.next_s - now_s, 0))
+
+
 class Direction(threading.Thread):
-    def __init__(self, source, sink, script):
+    def __init__(self, source, sink, script, rate):
         super().__init__(daemon=True)
         self.source, self.sink = source, sink
+        self.pace = Pace(rate) if rate else None
         self.script = sorted(script, key=lambda action: action["at"])
         self.passed = 0
 
@@ -96,6 +115,8 @@ class Direction(threading.Thread):
             count = min(count, self.script[0]["at"] - self.passed)
         data = self.take(count)
         self.sink.sendall(data)
+        if self.pace:
+            self.pace.wait(len(data))
         return data
 
     def take(self, count, read=socket.socket.recv):
@@ -105,6 +126,10 @@ class Direction(threading.Thread):
 
     def stall(self, action):
         time.sleep(action["seconds"])
+        return True
+
+    def freeze(self, action):
+        self.sink.frozen_s = time.monotonic() + action["seconds"]
         return True
 
     def hold(self, _):
@@ -147,12 +172,18 @@ class Direction(threading.Thread):
         os._exit(0)
 
 
-def serve(client, back, script, delay_s):
-    server = socket.create_connection(("127.0.0.1", back))
+def address(text):
+    """(host, port) of PORT or ADDRESS:PORT."""
+    host, _, port = text.rpartition(":")
+    return host or "127.0.0.1", int(port)
+
+
+def serve(client, back, script, delay_s, rate):
+    server = socket.create_connection(back)
     for s in (client, server):
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     ways = {name: Direction(source, Later(sink, delay_s) if delay_s else sink,
-                            [a for a in script if a["from"] == name])
+                            [a for a in script if a["from"] == name], rate)
             for name, source, sink in (("client", client, server),
                                        ("server", server, client))}
     for way in ways.values():
@@ -166,14 +197,15 @@ def serve(client, back, script, delay_s):
 
 
 def main():
-    front, back = map(int, sys.argv[1:3])
+    front, back = map(address, sys.argv[1:3])
     script = json.loads(sys.argv[3])
     delay_s = float(sys.argv[4]) if len(sys.argv) > 4 else 0
-    listener = socket.create_server(("127.0.0.1", front))
-    say({"listening": front})
+    rate = float(sys.argv[5]) if len(sys.argv) > 5 else 0
+    listener = socket.create_server(front)
+    say({"listening": front[1]})
     while True:
         threading.Thread(target=serve, daemon=True, args=(
-            listener.accept()[0], back, script, delay_s)).start()
+            listener.accept()[0], back, script, delay_s, rate)).start()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ A transfer is a dict. What moves:
     bytes       how many; lab.payload says which
     tree        [directories, files in each, bytes in each], instead of bytes
     channels    so many at once, through a ControlMaster or a forwarding
-    via         jump (a third host), proxycommand, L, R, D or streamlocal
+    via         jump (a third host), proxycommand, L, R, D, streamlocal, or
+                relay (a third host, where faults/relay.py is the path)
     cipher, ssh_options, sshd_options
     pause       [bytes, seconds]: the source has nothing for so long then
     prelude     [times, bytes, seconds]: it has so many so often, each followed
@@ -27,6 +28,9 @@ What else happens:
     second_channel   the reader stops for good: use another channel then
     shell       {"every_s": T}: keystrokes on a terminal beside
     kill        {"end": client or server, "at": bytes}
+    stalls      {"what": path (a relay's; what it holds up comes at once),
+                process (that receives) or reader, "at": [bytes, ...],
+                "seconds": [...]}
     disk        size of the receiver's disk, which is too small
 How it is looked at:
     unspent     sample the sender's socket often

@@ -26,6 +26,13 @@ def goodput(m, pairs, least):
                least, "{:.1%}")
 
 
+def settled(m, pairs, least):
+    """What the reader got, once slow start is over."""
+    after_s = steady_after_s(pairs[0][0].spec)
+    m.at_least("goodput after slow start, of raw TCP",
+               ratio(pairs, lambda t: t.goodput(after_s)), least, "{:.1%}")
+
+
 def times(m, pairs, least):
     m.at_least("goodput, times raw TCP's", ratio(pairs, lambda t: t.goodput()),
                least, "{:.0f}")

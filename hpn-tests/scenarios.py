@@ -68,8 +68,10 @@ def raw_of(spec):
     """The reference: plain TCP on the same path. With several channels, for
     all that they carry."""
     raw = {k: spec[k] for k in PATH if k in spec}
-    if spec.get("via") == "jump":       # relayed the same way
-        raw["via"] = "jump"
+    if spec.get("via") in ("jump", "relay"):    # relayed the same way
+        raw["via"] = spec["via"]
+    if spec.get("stalls", {}).get("what") == "path":
+        raw["stalls"] = spec["stalls"]
     raw["bytes"] *= spec.get("channels", 1)
     return dict(raw, tool="raw")
 
@@ -78,7 +80,8 @@ def raw_name(spec):
     raw = raw_of(spec)
     return "raw-" + "-".join(
         f"{raw[k]}" if k in ("direction", "rate_mbit", "rtt_us", "bytes")
-        else f"{k}-{raw[k]}" for k in PATH + ("via",) if k in raw).translate(
+        else f"{k}-{raw[k]}" for k in PATH + ("via", "stalls")
+        if k in raw).translate(
             str.maketrans(" %[]{}\"':,", "__________"))
 
 
@@ -178,6 +181,15 @@ for path, count in (("1g-80ms", GB // 2), ("1g-200ms", GB // 2),
         transfer(path, "get", count, server="pristine",
                  queue_packets=1000000),
         {"steady": 0.90, "unspent": 8 * MIB})
+# Stalls of 20 to 200 ms, and what comes at once afterwards. The path is a
+# program, which takes data no faster, so that the RTT is known in band only.
+STALLS = {"at": [350 * 10**6, 500 * 10**6, 650 * 10**6, 800 * 10**6],
+          "seconds": [0.02, 0.05, 0.1, 0.2]}
+for what, level in (("process", "check"), ("path", "netem")):
+    row(f"stall-{what}-relay-client", level,
+        transfer("1g-200ms", "put", GB, queue_packets=1000000, via="relay",
+                 stalls={"what": what, **STALLS}, client="pristine"),
+        {"settled": 0.90, "unspent": 8 * MIB})
 for end, direction in (("client", "put"), ("server", "get")):
     row(f"debian12-{end}", "check" if end == "server" else "netem",
         transfer("1g-200ms", direction, GB // 2, **{end: "debian12"}),

@@ -8,6 +8,8 @@ or, with a jump host in the middle,
     client 10.77.1.1 --- router1 --- 10.77.2.1 jump
     jump   10.77.3.1 --- router2 --- 10.77.4.1 server
 
+With a relay, it runs on that host and is what makes rate and delay.
+
 Delay, rate and loss sit on a router's two egresses, never on a host's own:
 there they would reach into TCP's small-queue accounting.
 """
@@ -38,8 +40,8 @@ def tc(lines, host):
 
 
 def hosts(spec):
-    return ["client", "jump", "server"] if spec.get("via") == "jump" else \
-        ["client", "server"]
+    return ["client", "jump", "server"] if spec.get("via") in \
+        ("jump", "relay") else ["client", "server"]
 
 
 def address(spec, host):
@@ -100,6 +102,11 @@ class Path:
 
     def __init__(self, spec):
         self.spec = dict(spec)
+        whole = "gso_max_segs 1"
+        if spec.get("via") == "relay":  # the links to it are as good as none
+            self.spec.update(rate_mbit=10000, rtt_us=200, slot_us=0,
+                             queue_packets=100000)
+            whole = ""
         names = hosts(spec)
         routers = [f"router{i}" for i in range(1, len(names))]
         self.egresses = {}              # of each router
@@ -113,7 +120,7 @@ class Path:
                 for ns, name, last in ((host, f"up{n}", 1),
                                        (router, f"down{n}", 2)):
                     inside[ns] += [f"addr add 10.77.{n}.{last}/24 dev {name}",
-                                   f"link set {name} gso_max_segs 1 up"]
+                                   f"link set {name} {whole} up"]
             for (host, n), (_, far) in zip(ends, reversed(ends)):
                 inside[host].append(f"route add 10.77.{far}.0/24 via 10.77.{n}"
                                     f".2 congctl {spec.get('cc', 'cubic')}")

@@ -8,6 +8,7 @@ READER is JSON, how to read:
     {"stop_after": N, "stop_s": T}  or for so long
     {"burst": N, "every_s": T}      N bytes at once, then nothing until T
                                     seconds after the last burst
+    {"stalls": [[N, T], ...]}       nothing for T seconds once N bytes came
 """
 
 import hashlib
@@ -38,6 +39,9 @@ class Pace:
             until_s = self.start_s + received / r["rate"]
         elif "burst" in r:
             until_s = self.start_s + received // r["burst"] * r["every_s"]
+        elif "stalls" in r:
+            if r["stalls"] and received >= r["stalls"][0][0]:
+                until_s = now_s + r["stalls"].pop(0)[1]
         elif "stop_after" in r and received >= r["stop_after"] and \
                 not self.stopped:
             self.stopped = True

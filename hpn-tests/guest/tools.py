@@ -65,6 +65,28 @@ def listens(host, port):
         capture_output=True, text=True).stdout
 
 
+def reached(spec, host):
+    """The host where one that connects to host gets to it."""
+    return "jump" if spec.get("via") == "relay" else host
+
+
+def start_relay(spec, port):
+    """The path in user space, from the host in the middle to the server."""
+    stalls = spec.get("stalls", {})
+    script = [{"from": "server" if spec["direction"] == "get" else "client",
+               "at": at, "do": "freeze", "seconds": seconds}
+              for at, seconds in zip(stalls["at"], stalls["seconds"])] \
+        if stalls.get("what") == "path" else []
+    relay = on("jump", [PYTHON, f"{HERE}/../../faults/relay.py",
+                        f"0.0.0.0:{port}",
+                        f"{net.address(spec, 'server')}:{port}",
+                        json.dumps(script), str(spec["rtt_us"] / 2e6),
+                        str(spec["rate_mbit"] * 125000)],
+               stdout=subprocess.DEVNULL)
+    wait_until("the relay", lambda: listens("jump", port))
+    return relay
+
+
 # OpenSSH's two ends
 
 def start_sshd(host, tree, spec):
@@ -96,7 +118,7 @@ def configure_client(spec):
     for key in ("host", "user"):
         subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-f",
                         f"{LAB}/{key}"], check=True)
-    lines = [f"Host {host}\nHostName {net.address(spec, host)}"
+    lines = [f"Host {host}\nHostName {net.address(spec, reached(spec, host))}"
              for host in net.hosts(spec)[1:]]
     lines += ["Host *", "User root", f"IdentityFile {LAB}/user",
               "IdentitiesOnly yes", "BatchMode yes",
@@ -152,6 +174,9 @@ def sink_command(spec, i=0):
     argv = [PYTHON, f"{HERE}/sink.py", series_path(i)]
     if "reader" in spec:
         argv.append(json.dumps(spec["reader"]))
+    elif spec.get("stalls", {}).get("what") == "reader":
+        argv.append(json.dumps({"stalls": list(zip(
+            spec["stalls"]["at"], spec["stalls"]["seconds"]))}))
     return shlex.join(argv)
 
 
@@ -189,6 +214,11 @@ def raw(spec):
                             f"TCP:{net.address(spec, 'server')}:{PORT}"])
         wait_until("the relay", lambda: listens("jump", PORT))
         return [relay] + sockets(spec, [
+            ("server", f"TCP-LISTEN:{PORT}"),
+            ("client", f"TCP:{net.address(spec, 'jump')}:{PORT}")])
+    if spec.get("via") == "relay":
+        start_relay(spec, PORT)
+        return sockets(spec, [
             ("server", f"TCP-LISTEN:{PORT}"),
             ("client", f"TCP:{net.address(spec, 'jump')}:{PORT}")])
     sender, receiver = (("server", "client") if spec["direction"] == "get"

@@ -69,6 +69,26 @@ def kill(spec):
         os.kill(pid, signal.SIGKILL)
 
 
+def stall(spec):
+    """Stops the receiving process when so many bytes have come, for so many
+    seconds. Leaves in "stalls" from when to when that was. (A reader stops
+    itself, and so does a relay.)"""
+    names = {"get": ("ssh",), "put": ("sshd-session",)}[spec["direction"]]
+    with open(out("stalls"), "w", buffering=1) as f:
+        for at, seconds in zip(spec["stalls"]["at"],
+                               spec["stalls"]["seconds"]):
+            wait_until("a stall", lambda at=at: sampler.arrived(spec) >= at,
+                       timeout_s=600)
+            start_s = time.monotonic()
+            pids = [pid for pid, _ in running(names)]
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            time.sleep(seconds)
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+            f.write(f"{start_s:.6f} {time.monotonic():.6f}\n")
+
+
 def shell_beside(spec, end):
     """A terminal on the master's connection: of each key when it was pressed,
     and the time (ms) to its echo. One every spec["shell"]["every_s"]."""
@@ -139,6 +159,10 @@ def prepare(spec):
     if spec["tool"] == "raw":
         return path, []
     tools.configure_client(spec)
+    if spec.get("via") == "relay":
+        servers = [tools.start_sshd("server", spec["server"], spec)]
+        tools.start_relay(spec, 22)
+        return path, servers
     return path, [tools.start_sshd(host, spec["server"], spec)
                   for host in net.hosts(spec)[1:]]
 
@@ -171,6 +195,10 @@ def main():
     result = {"echo_ms": [], "start_s": start_s}
     processes = tools.start(spec)
     threads = []
+    if spec.get("stalls", {}).get("what") == "process":
+        threads.append(threading.Thread(target=stall, args=(spec,),
+                                        daemon=True))
+        threads[-1].start()
     for field, run in (("changes", lambda: change_path(spec, path)),
                        ("kill", lambda: kill(spec)),
                        ("shell", lambda: result["echo_ms"].extend(

@@ -1,0 +1,80 @@
+"""A stock client that sends to our sshd in real time, over a relay in user
+space of 1 Gbit/s x 200 ms, beside two busy loops: its input buffer stays small.
+The RTT is known from SSH's own probes only. The relay is the path, so it has
+priority: a path whose rate falls, as that of a relay without a CPU, turns
+window into buffer, whoever grants it.
+
+"make check-relay RUNS=20" for more runs than one. SERVER=/path/to/build is the
+tree of sshd, for a comparison. How long it takes is told, and not required."""
+
+import os
+import resource
+import subprocess
+import time
+
+import pytest
+
+from chaos import FRONT, Relay, place, slow                 # noqa: F401
+from loopback import OURS, PRISTINE, status_kib
+
+RUNS = int(os.environ.get("RUNS") or 1)
+SERVER = os.environ.get("SERVER") or OURS
+BYTES = 10**9
+STOCK_BYTES = 10**8                     # 2 MiB a round trip: that takes 10 s
+RATE, DELAY_S = 125 * 10**6, 0.1        # bytes/s, one way
+BUSY = 2
+REAL_TIME = ("chrt", "-r", "1")
+MOST_KIB = 8 << 10                      # over what the client takes with stock
+
+
+def send(place, tree, count):           # noqa: F811
+    """Sends so many bytes to an sshd of a tree. Returns the seconds it took,
+    with login, the client's peak memory (KiB) and its CPU seconds."""
+    sshd = place.sshd(tree)
+    relay = Relay(place, [], str(DELAY_S), str(RATE), under=REAL_TIME)
+    source = place.path("zeros")
+    with open(source, "wb") as f:
+        f.truncate(count)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start_s, peak_kib = time.monotonic(), 0
+    with open(source, "rb") as zeros:
+        client = place.start(
+            place.ssh(tree=PRISTINE, port=FRONT, level="INFO") +
+            ["root@127.0.0.1", "cat > /dev/null"], stdin=zeros)
+    while client.poll() is None:
+        peak_kib = max(peak_kib, status_kib(client.pid, "VmHWM"))
+        time.sleep(0.02)
+    took_s = time.monotonic() - start_s
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    relay.said()
+    for process in (relay.process, sshd):
+        process.kill()
+        process.wait()
+    assert client.returncode == 0
+    return took_s, peak_kib, (after.ru_utime - before.ru_utime +
+                              after.ru_stime - before.ru_stime)
+
+
+@slow
+def test_stock_client_over_a_relay(place, pytestconfig):    # noqa: F811
+    if not os.path.exists(f"{PRISTINE}/sshd"):
+        pytest.skip("no build/pristine")
+    if subprocess.run([*REAL_TIME, "true"], check=False).returncode:
+        pytest.skip("no real-time priority for us here")
+    loops = [place.start(["sh", "-c", "while :; do :; done"])
+             for _ in range(BUSY)]
+    took_s, stock_kib, cpu_s = send(place, PRISTINE, STOCK_BYTES)
+    pytestconfig.say(f"stock: {STOCK_BYTES / 1e6 / took_s:.0f} MB/s, peak "
+                     f"memory {stock_kib / 1024:.1f} MiB, CPU {cpu_s:.1f} s")
+    peaks_kib = []
+    for _ in range(RUNS):
+        took_s, peak_kib, cpu_s = send(place, SERVER, BYTES)
+        peaks_kib.append(peak_kib)
+        pytestconfig.say(f"{took_s:.1f} s, {BYTES / 1e6 / took_s:.0f} MB/s, "
+                         f"peak memory {peak_kib / 1024:.1f} MiB, CPU "
+                         f"{cpu_s:.1f} s")
+    for loop in loops:
+        loop.kill()
+        loop.wait()
+    assert stock_kib > 0 and len(peaks_kib) == RUNS
+    assert max(peaks_kib) <= stock_kib + MOST_KIB
