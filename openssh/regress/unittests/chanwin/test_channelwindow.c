@@ -281,6 +281,54 @@ peers(void)
 	}
 }
 
+/* The ms after which the main loop is to look at a channel; -1 for never */
+static int
+wakes_in(const Channel *c)
+{
+	struct timespec timeout;
+
+	ptimeout_init(&timeout);
+	channel_window_wait(conn.ssh, c, &timeout);
+	return ptimeout_get_ms(&timeout);
+}
+
+/*
+ * What came at once after a stall is not returned at once to a stock sender,
+ * but all of it is in the end, though nothing more comes.
+ */
+static void
+withheld(void)
+{
+	Channel *c;
+	u_int burst, credit = 0, wakes = 0;
+	int ms;
+
+	start(0, 0, LIMIT);
+	c = conn_channel(&conn, "session");
+	ASSERT_INT_EQ(wakes_in(c), -1);
+	deliver(c, RATE, 3000);
+	fake.now_us += 60 * MS;
+	burst = MINIMUM(60 * RATE, c->local_window);
+	conn_comes(c, c->output, burst);
+	conn_goes(c, c->output, burst);
+	credit = conn_turn(&conn, c);
+	ASSERT_U_INT_LE(credit, 2 * MIB);
+	ASSERT_INT_GT(wakes_in(c), 0);
+	channel_window_wait(conn.ssh, c, NULL);
+	c->flags |= CHAN_CLOSE_RCVD;
+	ASSERT_INT_EQ(wakes_in(c), -1);
+	c->flags &= ~CHAN_CLOSE_RCVD;
+	while ((ms = wakes_in(c)) != -1 && wakes++ < 100) {
+		ASSERT_INT_GT(ms, 0);
+		ASSERT_INT_LE(ms, 10);
+		fake.now_us += ms * MS;
+		credit += conn_turn(&conn, c);
+	}
+	ASSERT_U_INT_LT(wakes, 100);
+	ASSERT_U_INT_GE(credit + MIB / 2, burst);
+	conn_close(&conn);
+}
+
 /* Segments out of order are expected for 16 round trips after the last one. */
 static void
 late(void)
@@ -817,6 +865,7 @@ test_channelwindow(void)
 	run("channel window, what waits here counts", waiting);
 	run("channel window, it follows the path", follows);
 	run("channel window, by what the peer can take", peers);
+	run("channel window, withheld credit wakes the main loop", withheld);
 	run("channel window, late segments", late);
 	run("channel window, how often the socket is asked", asks);
 	run_both("channel window, probes by request and ping", probes);
