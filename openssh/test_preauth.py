@@ -24,17 +24,13 @@ from test_hostile import (BOUNDED, MSG_DATA, MSG_EXT_INFO,  # noqa: E402
 
 PROGRAMS = ("sshd", "sshd-session", "sshd-auth")
 
-# What three options are read with, from the administrator's configuration, and
-# what each buffer asks as it grows and ends, where the answer is that it
-# is a small one (none has a MiB before login)
-BEFORE_LOGIN = {"tcp_congestion_check", "window_max_parse",
-                "cipher_order_default", "cipher_order_gcm_first",
-                "cipher_order_has_aes",
-                "is_mapped", "sshbuf_mem_free", "sshbuf_mem_resize",
-                "sshbuf_mem_round"}
-# And where packets are read: whether one is a channel's, and for Poly1305,
-# whether there is a channel. None is: upstream's code does the rest.
-IN_AUTH = BEFORE_LOGIN | {"packet_clear", "poly1305_evp_auth"}
+# What SECURITY.md lists: in every process, and in sshd-auth, too, which reads
+# packets
+ROWS = re.findall(r"^\| (every process|`sshd-auth`) \| (.*?) \|",
+                  read(f"{TOP}/SECURITY.md"), re.M)
+BEFORE_LOGIN = {name for where, names in ROWS if where == "every process"
+                for name in re.findall(r"`(\w+)`", names)}
+IN_AUTH = {name for _, names in ROWS for name in re.findall(r"`(\w+)`", names)}
 
 
 def make(tree, *arguments):
