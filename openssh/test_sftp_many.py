@@ -167,7 +167,7 @@ def test_server_that_sends_without_end(tmp_path, odd):
     argv = scp_argv(odd("sizeless"), "-r", f"x:{tmp_path}/tree/.", "copy")
     process = subprocess.Popen(argv, cwd=tmp_path, stderr=subprocess.DEVNULL)
     try:
-        end, most = time.monotonic() + 5, 0
+        end, most = time.monotonic() + 8, 0
         while time.monotonic() < end and most < 600 * MIB:
             assert process.poll() is None
             most = max(most, peak(process.pid))
@@ -175,7 +175,9 @@ def test_server_that_sends_without_end(tmp_path, odd):
     finally:
         process.kill()
         process.wait()
-    assert most < 300 * MIB, f"{most / MIB:.0f} MiB"
+    # What one file alone may ask for, two requests for each of 64 files that
+    # are written, 64 KiB for each of 448 that are not yet, and the program
+    assert most < (256 + 32 + 28 + 44) * MIB, f"{most / MIB:.0f} MiB"
 
 
 def test_server_that_waits_for_its_reader(tmp_path, odd):
