@@ -16,7 +16,7 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 # What channel-window.c asks the machine (chanwin/fake.c)
 BDP_FAKE=monotime_double path_probe path_fill_segments path_bound_unsent \
 	path_waiting set_nodelay chanwin_init chanwin_credit chanbudget_ask \
-	sshbuf_len sshbuf_mem_resize poly1305_evp_start
+	sshbuf_len sshbuf_mem_resize poly1305_evp_start free
 BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 
 # test_poly1305 sees whether OpenSSL's is used
@@ -25,6 +25,7 @@ BDP_EVP=-Wl,--wrap=EVP_MAC_init
 BDP_CHANWIN=tests.c test_chanwin.c test_link.c test_chanbudget.c \
 	test_pathrtt.c test_pathinband.c test_windowmax.c test_walk.c \
 	test_stall.c walk.c fake.c conn.c test_channelwindow.c \
+	test_channelsend.c memory.c test_sshbufmem.c test_wipes.c \
 	test_sftpdepth.c test_sftplimit.c test_progressrate.c \
 	test_chansend.c test_cipherorder.c test_poly1305.c test_sftpresume.c \
 	test_sftproom.c

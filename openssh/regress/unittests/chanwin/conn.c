@@ -49,23 +49,39 @@ check(int fine, const char *what)
 	abort();
 }
 
-/* Ends the key exchange that a new connection is in. */
-static void
-take_keys(struct ssh *ssh)
+static struct newkeys *
+new_keys(const char *cipher)
 {
 	struct newkeys *keys = xcalloc(1, sizeof(*keys));
+	struct sshenc *enc = &keys->enc;
 
-	keys->enc.name = xstrdup("none");
-	keys->enc.cipher = cipher_by_name("none");
-	keys->enc.block_size = 8;
-	keys->enc.key = xcalloc(1, 8);
-	keys->enc.iv_len = cipher_ivlen(keys->enc.cipher);
-	keys->enc.iv = xcalloc(1, keys->enc.iv_len);
+	enc->name = xstrdup(cipher);
+	enc->cipher = cipher_by_name(cipher);
+	check(enc->cipher != NULL, "cipher");
+	enc->block_size = cipher_blocksize(enc->cipher);
+	enc->key_len = cipher_keylen(enc->cipher);
+	enc->key = xcalloc(1, enc->key_len + 1);
+	enc->iv_len = cipher_ivlen(enc->cipher);
+	enc->iv = xcalloc(1, enc->iv_len + 1);
 	keys->mac.name = xstrdup("hmac-sha2-256");
 	check(mac_setup(&keys->mac, keys->mac.name) == 0, "mac_setup");
 	keys->mac.key = xcalloc(1, keys->mac.key_len);
 	keys->comp.name = xstrdup("none");
-	ssh->kex->newkeys[MODE_OUT] = keys;
+	return keys;
+}
+
+void
+conn_keys(struct conn *conn, int mode, const char *cipher)
+{
+	conn->ssh->kex->newkeys[mode] = new_keys(cipher);
+	check(ssh_set_newkeys(conn->ssh, mode) == 0, "ssh_set_newkeys");
+}
+
+/* Ends the key exchange that a new connection is in. */
+static void
+take_keys(struct ssh *ssh)
+{
+	ssh->kex->newkeys[MODE_OUT] = new_keys("none");
 	check(sshpkt_start(ssh, SSH2_MSG_NEWKEYS) == 0 &&
 	    sshpkt_send(ssh) == 0, "NEWKEYS");
 	ssh->kex->done = 1;

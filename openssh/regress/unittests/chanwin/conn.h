@@ -35,6 +35,9 @@ struct conn {
  */
 void	 conn_open(struct conn *conn, int server, u_int flags, uint32_t limit);
 
+/* From now on it sends (MODE_OUT) or receives (MODE_IN) by this cipher. */
+void	 conn_keys(struct conn *conn, int mode, const char *cipher);
+
 /* Frees it, and the channels that it still has. */
 void	 conn_close(struct conn *conn);
 

@@ -59,6 +59,8 @@ size_t	 __wrap_sshbuf_len(const struct sshbuf *);
 void	 __real_poly1305_evp_start(void);
 void	 __wrap_poly1305_evp_start(void);
 
+void	 __real_free(void *);
+void	 __wrap_free(void *);
 void	*__real_sshbuf_mem_resize(void *, size_t, size_t);
 void	*__wrap_sshbuf_mem_resize(void *, size_t, size_t);
 
@@ -200,4 +202,21 @@ __wrap_sshbuf_mem_resize(void *old, size_t osize, size_t nsize)
 	if (nsize < osize)
 		fake.shrinks++;
 	return __real_sshbuf_mem_resize(old, osize, nsize);
+}
+
+/* Memory that is watched is looked at while it may be. */
+void
+__wrap_free(void *p)
+{
+	const u_char *d = p;
+	size_t i;
+
+	if (p != NULL && p == fake.watched) {
+		fake.watched_freed = 1;
+		for (i = 0; i < fake.watched_len && d[i] == 0; i++)
+			;
+		fake.watched_wiped = i == fake.watched_len;
+		fake.watched = NULL;
+	}
+	__real_free(p);
 }

@@ -32,7 +32,6 @@ struct fake {
 	int path_errno;			/* with which it fails; 0 = it doesn't */
 	u_int waiting;			/* bytes, of path_waiting() */
 	uint64_t counters;		/* bytes, where a chanwin starts to count */
-	int no_evp;			/* OpenSSL has no Poly1305 */
 	const void *watched;		/* memory: is it wiped when freed? */
 	size_t watched_len;		/* bytes */
 
@@ -43,7 +42,6 @@ struct fake {
 	int fill;			/* the last one's argument */
 	u_int bounds;			/* calls of path_bound_unsent(), */
 	u_int unsent;			/* the last one's argument, bytes */
-	u_int evps;			/* messages that OpenSSL authenticated */
 	int starts;			/* calls of poly1305_evp_start() */
 	const struct chanwin *cw;	/* last asked for credit */
 	uint32_t limit;			/* bytes, what the budget said last, */

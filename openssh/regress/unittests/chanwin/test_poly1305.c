@@ -15,7 +15,8 @@
  */
 
 /*
- * Poly1305 by OpenSSL is upstream's, and padding is never the same.
+ * Poly1305 by OpenSSL is upstream's. Padding is never the same, and none
+ * of it is kept.
  */
 
 #include "includes.h"
@@ -31,6 +32,7 @@
 
 #include "../test_helper/test_helper.h"
 
+#include "memory.h"
 #include "packet-pad.h"
 #include "poly1305.h"
 #include "poly1305-evp.h"
@@ -148,6 +150,32 @@ padding(void)
 	free(large);
 }
 
+#ifdef __linux__
+/* What pads a packet has left our memory with it. */
+static void
+padding_is_gone(void)
+{
+	u_char pad[16], mask[16], masked[16];
+	size_t i;
+	u_int n;
+
+	arc4random_buf(mask, sizeof(mask));
+	for (n = 0; n < 3; n++) {
+		packet_pad(pad, sizeof(pad));
+		for (i = 0; i < sizeof(pad); i++)
+			masked[i] = pad[i] ^ mask[i];
+		explicit_bzero(pad, sizeof(pad));
+		ASSERT_INT_EQ(memory_has(masked, mask, sizeof(masked)), 0);
+	}
+	/* That it would be found */
+	memcpy(pad, mask, sizeof(pad));
+	memset(mask, 0x5a, sizeof(mask));
+	for (i = 0; i < sizeof(pad); i++)
+		masked[i] = pad[i] ^ mask[i];
+	ASSERT_INT_EQ(memory_has(masked, mask, sizeof(masked)), 1);
+}
+#endif
+
 void
 test_poly1305(void)
 {
@@ -155,4 +183,9 @@ test_poly1305(void)
 	TEST_START("padding");
 	padding();
 	TEST_DONE();
+#ifdef __linux__
+	TEST_START("padding that was used");
+	padding_is_gone();
+	TEST_DONE();
+#endif
 }

@@ -113,6 +113,8 @@ memory(void)
 	/* version 2: that of the cgroup, or of one over it */
 	put(root, "/sys/fs/cgroup/a.slice/b.service/memory.max", "max\n");
 	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), 4 * GIB);
+	put(root, "/sys/fs/cgroup/a.slice/b.service/memory.max", "0\n");
+	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), 4 * GIB);
 	put(root, "/sys/fs/cgroup/a.slice/memory.max", "1073741824\n");
 	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), 1 * GIB);
 	put(root, "/sys/fs/cgroup/a.slice/b.service/memory.max",

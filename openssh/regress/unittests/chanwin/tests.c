@@ -33,6 +33,9 @@ void test_sftproom(void);
 void test_sftplimit(void);
 void test_progressrate(void);
 void test_channelwindow(void);
+void test_channelsend(void);
+void test_sshbufmem(void);
+void test_wipes(void);
 void test_walk(void);
 void test_stall(void);
 
@@ -43,6 +46,9 @@ tests(void)
 	test_poly1305();
 	/* Those that take their time come last. */
 	test_channelwindow();
+	test_channelsend();
+	test_sshbufmem();
+	test_wipes();
 	test_chanbudget();
 	test_pathrtt();
 	test_pathinband();

@@ -1,0 +1,76 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "misc.h"
+#include "memory.h"
+
+#define PIECE	(64 * 1024)
+
+/* Whether n bytes at d have them. */
+static int
+has(const u_char *d, size_t n, const u_char *masked, const u_char *mask,
+    size_t len)
+{
+	size_t at, i;
+
+	for (at = 0; at + len <= n; at++) {
+		for (i = 0; i < len && (d[at + i] ^ mask[i]) == masked[i]; i++)
+			;
+		if (i == len)
+			return 1;
+	}
+	return 0;
+}
+
+int
+memory_has(const u_char *masked, const u_char *mask, size_t len)
+{
+	static u_char d[PIECE];
+	unsigned long long at, to;
+	char line[512], perms[8];
+	int fd, found = 0;
+	ssize_t n;
+	FILE *maps;
+
+	if ((maps = fopen("/proc/self/maps", "r")) == NULL ||
+	    (fd = open("/proc/self/mem", O_RDONLY)) == -1)
+		abort();
+	while (fgets(line, sizeof(line), maps) != NULL) {
+		if (sscanf(line, "%llx-%llx %7s", &at, &to, perms) != 3 ||
+		    perms[1] != 'w')
+			continue;
+		for (; at + len <= to; at += PIECE - len + 1) {
+			n = pread(fd, d, MINIMUM(PIECE, to - at), at);
+			if (n <= 0)
+				break;
+			found |= has(d, n, masked, mask, len);
+		}
+	}
+	explicit_bzero(d, sizeof(d));
+	fclose(maps);
+	close(fd);
+	return found;
+}

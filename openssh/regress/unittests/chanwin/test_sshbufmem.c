@@ -1,0 +1,163 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/* The memory of large sshbufs: contents, and that nothing old is left in it. */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "sshbuf-mem.h"
+#include "fake.h"
+
+#define MAPPED	SSHBUF_MAP_MIN		/* from this size on it is mapped */
+
+void test_sshbufmem(void);
+
+static void
+rounds(void)
+{
+	static const struct {
+		size_t alloc, need, max, rounded;
+	} *t, tests[] = {
+		{ 256, 257, 1 << 20, 512 },	/* small ones stay tight */
+		{ 4096, 4097, 1 << 20, 4352 },
+		{ 8192, 8192, 1 << 20, 8192 },
+		{ 8192, 8193, 1 << 20, 16384 },	/* others double */
+		{ 8192, 16384, 1 << 20, 16384 },
+		{ 8192, 16385, 1 << 20, 16640 },
+		{ 600000, 600001, 1 << 20, 1 << 20 },	/* up to the limit */
+		{ 600000, 1 << 20, 1 << 20, 1 << 20 },
+		{ 600000, 1000001, 1000001, 1000001 },
+		{ 600000, 999000, 1000001, 1000001 },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		t = &tests[i];
+		test_subtest_info("%zu", i);
+		ASSERT_SIZE_T_EQ(sshbuf_mem_round(t->alloc, t->need, t->max),
+		    t->rounded);
+	}
+}
+
+static void
+filled(const u_char *d, u_char with, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len && d[i] == with; i++)
+		;
+	ASSERT_SIZE_T_EQ(i, len);
+}
+
+/* From any size to any: what was there is, and what is new is zero. */
+static void
+resizes(void)
+{
+	static const size_t sizes[] = {
+		256, 100000, MAPPED - 1, MAPPED, MAPPED + 100, 2 * MAPPED, 5 * MAPPED + 1,
+		MAPPED + 5000, 300, 3 * MAPPED, MAPPED - 1, 200
+	};
+	size_t i, j, old, new, kept, n = sizeof(sizes) / sizeof(sizes[0]);
+	u_char *d;
+
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < n; j++) {
+			old = sizes[i];
+			new = sizes[j];
+			kept = old < new ? old : new;
+			test_subtest_info("%zu to %zu and back", old, new);
+			d = sshbuf_mem_resize(NULL, 0, old);
+			ASSERT_PTR_NE(d, NULL);
+			filled(d, 0, old);
+			memset(d, 0xa5, old);
+			d = sshbuf_mem_resize(d, old, new);
+			ASSERT_PTR_NE(d, NULL);
+			filled(d, 0xa5, kept);
+			filled(d + kept, 0, new - kept);
+			d = sshbuf_mem_resize(d, new, old);
+			ASSERT_PTR_NE(d, NULL);
+			filled(d, 0xa5, kept);
+			filled(d + kept, 0, old - kept);
+			sshbuf_mem_free(d, old);
+		}
+	}
+	sshbuf_mem_free(NULL, 0);
+	sshbuf_mem_free(NULL, MAPPED);
+}
+
+/* Whether d is wiped by the time it is freed, which it is */
+static void
+watch(const u_char *d, size_t len)
+{
+	fake_reset();
+	fake.watched = d;
+	fake.watched_len = len;
+}
+
+static void
+wiped(void)
+{
+	ASSERT_INT_EQ(fake.watched_freed, 1);
+	ASSERT_INT_EQ(fake.watched_wiped, 1);
+}
+
+static void
+frees(void)
+{
+	static const size_t to[] = { 300, 200000, MAPPED - 1, MAPPED, 2 * MAPPED };
+	u_char *d;
+	size_t i;
+
+	for (i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+		test_subtest_info("%zu", to[i]);
+		d = sshbuf_mem_resize(NULL, 0, 100000);
+		ASSERT_PTR_NE(d, NULL);
+		memset(d, 0xa5, 100000);
+		watch(d, to[i] < 100000 ? 0 : 100000);
+		d = sshbuf_mem_resize(d, 100000, to[i]);
+		ASSERT_PTR_NE(d, NULL);
+		if (to[i] > 100000)
+			wiped();
+		if (to[i] < MAPPED) {
+			watch(d, to[i]);
+			sshbuf_mem_free(d, to[i]);
+			wiped();
+		} else
+			sshbuf_mem_free(d, to[i]);
+	}
+	fake_reset();
+}
+
+void
+test_sshbufmem(void)
+{
+	TEST_START("sshbuf memory, sizes");
+	rounds();
+	TEST_DONE();
+	TEST_START("sshbuf memory, contents of any size");
+	resizes();
+	TEST_DONE();
+	TEST_START("sshbuf memory, wiped when freed");
+	frees();
+	TEST_DONE();
+}
