@@ -1,5 +1,6 @@
 """What the windows say of themselves: logs, the escape ~#, the USDT probe."""
 
+import contextlib
 import os
 import re
 import shlex
@@ -19,7 +20,7 @@ from loopback import (OURS, PORT, PRISTINE, place,      # noqa: F401
 MIB = 1024 * 1024
 SOME = 3 * MIB
 RELAY_PORT, FRONT, BACK = 2300, 5000, 5001
-DELAY_S = 0.1                           # of the relay, each way
+DELAYS_S = (0.1, 0.4, 1.6)              # of the relay, each way
 HOST = "root@127.0.0.1"
 CLOSING = (r"channel \d+: peak window (\d+), least rtt \d+\.\d ms, "
            r"received (\d+) bytes, \d+\.\d MB/s$")
@@ -180,11 +181,13 @@ def test_scp_and_ssh_say_what_limited_them(place):
 
 
 class Relay:
-    """A path of 2 DELAY_S, forwarded at this end: to TCP it is a short one."""
+    """A path of twice the delay, forwarded at this end: to TCP it is a short
+    one."""
 
-    def __init__(self, place, wait_s=0, at_once=MIB):
+    def __init__(self, place, delay_s=DELAYS_S[0], wait_s=0, at_once=MIB):
         """It takes at_once bytes, and waits before it takes more."""
-        self.place, self.wait_s, self.at_once = place, wait_s, at_once
+        self.place, self.delay_s = place, delay_s
+        self.wait_s, self.at_once = wait_s, at_once
         self.listener = place.inside(
             lambda: socket.create_server(("127.0.0.1", RELAY_PORT)))
         if wait_s:
@@ -216,7 +219,7 @@ class Relay:
                 except OSError:
                     data = b""
                 with more:
-                    queue.append((time.monotonic() + DELAY_S, data))
+                    queue.append((time.monotonic() + self.delay_s, data))
                     more.notify()
 
         def give():
@@ -242,24 +245,38 @@ class Relay:
         self.listener.close()
 
 
-def reasons(log, wanted):
-    """Those that the lines give; each adjust has its line."""
+def reasons(log):
+    """Those that the lines give, and the most that came in a round trip
+    (bytes). Each adjust has its line."""
     log = log.replace("\r", "")
     lines = CHANWIN.findall(log)
     assert [adjust for _, adjust, _ in lines] == \
         re.findall(r"channel \d+: window \d+ sent adjust (\d+)$", log, re.M)
     found = {reason for _, _, reason in lines}
     assert lines and found <= set(REASONS)
-    most = max(int(bdp) for bdp, _, _ in lines)
-    if wanted not in found and most < REASONS[wanted]:
-        pytest.skip(f"too slow here: {most} bytes in a round trip")
-    assert wanted in found
+    return found, max(int(bdp) for bdp, _, _ in lines)
+
+
+def reasons_until(place, wanted, transfer):
+    """Those that transfer(port) gives over a path that is long enough for the
+    reason that is wanted: what comes in a round trip of it is as much as that
+    takes, however slow this machine is."""
+    for delay_s in DELAYS_S:
+        relay = Relay(place, delay_s)
+        found, most = reasons(transfer(RELAY_PORT))
+        relay.close()
+        if wanted in found or most >= REASONS[wanted]:
+            break
+    assert wanted in found, f"{most} bytes in a round trip"
     return found
 
 
 def test_reason_base(place):
+    """No more than a third of the window: BDP and headroom are less than it,
+    whatever this machine makes of the round trip."""
     place.sshd()
-    assert reasons(fetch(place, "-vv"), "base") == {"base"}
+    found, _ = reasons(fetch(place, "-vv", n=2 * MIB // 3))
+    assert found == {"base"}
 
 
 @pytest.mark.parametrize("reason, tree, options", [
@@ -268,23 +285,25 @@ def test_reason_base(place):
     ids=["grew", "peer", "budget"])
 def test_reason(place, reason, tree, options):
     place.sshd(tree)
-    relay = Relay(place)
-    found = reasons(fetch(place, "-vv", *options, n=48 * MIB,
-                          port=RELAY_PORT), reason)
-    relay.close()
+    found = reasons_until(place, reason, lambda port: fetch(
+        place, "-vv", *options, n=48 * MIB, port=port))
     assert ("peer" in found) <= (tree == PRISTINE)
 
 
 def slow(place, script, take, reason):
     """The remote script's output is taken by take()."""
-    relay = Relay(place)
-    argv = place.ssh("-E", place.path("ssh.log"), HOST, script,
-                     port=RELAY_PORT, level="DEBUG2")
-    ssh = place.start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    take(ssh.stdout)
-    assert ssh.wait(300) == 0
-    relay.close()
-    reasons(read(place.path("ssh.log")), reason)
+    def transfer(port):
+        log = place.path("ssh.log")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(log)
+        argv = place.ssh("-E", log, HOST, script, port=port, level="DEBUG2")
+        ssh = place.start(argv, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE)
+        take(ssh.stdout)
+        assert ssh.wait(300) == 0
+        return read(log)
+
+    reasons_until(place, reason, transfer)
 
 
 def test_reason_path(place):
