@@ -124,6 +124,65 @@ follows_bdp(void)
 	TEST_DONE();
 }
 
+/* The same in pieces of a ms, with samples of the history 10 ms apart. */
+static void
+pieces(struct chanwin *cw, uint64_t *now_us, uint64_t rate, uint64_t ms,
+    uint64_t backlog)
+{
+	for (; ms > 0; ms--) {
+		*now_us += 1000;
+		chanwin_update(cw, rate, backlog, 160000, *now_us, NO_LIMIT);
+	}
+}
+
+static void
+history(void)
+{
+	struct chanwin cw;
+	uint64_t now = 1000000;
+
+	TEST_START("chanwin delivered is that of the last round trip");
+	/* One that is younger than a round trip counts from its start. */
+	chanwin_init(&cw, BASE, 1, now);
+	pieces(&cw, &now, 40000, 50, 0);
+	ASSERT_U64_EQ(cw.bdp, 50 * 40000);
+	pieces(&cw, &now, 40000, 50, 0);
+	ASSERT_U64_EQ(cw.bdp, 100 * 40000);
+	/* Two round trips, the last one faster, between two samples */
+	now = 1000000;
+	chanwin_init(&cw, BASE, 1, now);
+	pieces(&cw, &now, 1000, 330, 0);
+	pieces(&cw, &now, 5000, 165, 0);
+	ASSERT_U64_GE(cw.growth + 10000, 160 * 5000 - (155 * 1000 + 5 * 5000));
+	ASSERT_U64_LE(cw.growth, 160 * 5000 - (155 * 1000 + 5 * 5000) + 10000);
+	ASSERT_U64_GE(cw.bdp + 10000, 160 * 5000);
+	ASSERT_U64_LE(cw.bdp, 160 * 5000 + 10000);
+	TEST_DONE();
+}
+
+static void
+standing(void)
+{
+	struct chanwin cw;
+	uint64_t now = 1000000;
+
+	TEST_START("chanwin a reader lags if it did for a whole round trip");
+	/* Not before there was one */
+	chanwin_init(&cw, BASE, 1, now);
+	pieces(&cw, &now, 50000, 150, 2 * CHANWIN_LAG);
+	ASSERT_INT_NE(cw.limited, CHANWIN_READER);
+	pieces(&cw, &now, 50000, 20, CHANWIN_LAG);
+	ASSERT_INT_EQ(cw.limited, CHANWIN_READER);
+	/* Nor once it kept up for a moment, between two samples */
+	pieces(&cw, &now, 50000, 5, CHANWIN_LAG);
+	pieces(&cw, &now, 50000, 1, CHANWIN_LAG - 1);
+	pieces(&cw, &now, 50000, 155, CHANWIN_LAG);
+	ASSERT_INT_NE(cw.limited, CHANWIN_READER);
+	pieces(&cw, &now, 50000, 20, CHANWIN_LAG);
+	ASSERT_INT_EQ(cw.limited, CHANWIN_READER);
+	TEST_DONE();
+}
+
 static void
 reader_lags(void)
 {
@@ -356,6 +415,8 @@ test_chanwin(void)
 	unknown_rtt();
 	lan();
 	follows_bdp();
+	history();
+	standing();
 	reader_lags();
 	burst_out_of_backlog();
 	burst_after_loss();

@@ -174,9 +174,11 @@ passes(struct conn *from, u_char type)
 static void
 passes_secret(struct conn *from, u_char type)
 {
-	u_char body[SECRET_LEN];
+	/* Further in than what is shorter and comes next */
+	u_char body[200 + SECRET_LEN];
 
-	put_secret(body);
+	memset(body, 0, sizeof(body));
+	put_secret(body + 200);
 	ASSERT_INT_EQ(sshpkt_start(from->ssh, type), 0);
 	ASSERT_INT_EQ(sshpkt_put(from->ssh, body, sizeof(body)), 0);
 	explicit_bzero(body, sizeof(body));
