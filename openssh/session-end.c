@@ -23,6 +23,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sshbuf.h"
@@ -30,6 +32,8 @@
 #include "channels.h"
 #include "compat.h"
 #include "log.h"
+#include "ssherr.h"
+#include "xmalloc.h"
 #include "session-end.h"
 
 /* A signal that came just before a wait is noticed after this long (ms). */
@@ -50,6 +54,9 @@ session_read_errno(int fd, int error)
 	/* sshbuf_read() has EPIPE for the end of file. */
 	if (error == EPIPE)
 		return 0;
+	/* Not open for reading, as daemons leave it: there is no input. */
+	if (error == EBADF)
+		return 0;
 	return error != ENOMEM && is_character_device(fd) ? 0 : error;
 }
 
@@ -59,6 +66,40 @@ session_write_errno(int fd, int error)
 	if (error == EPIPE || error == ECONNRESET)
 		return 0;
 	return error == EIO && is_character_device(fd) ? 0 : error;
+}
+
+char *
+session_failure(const Channel *c)
+{
+	char *what = NULL;
+
+	if (c->write_errno != 0)
+		xasprintf(&what, "write to standard output: %s",
+		    strerror(c->write_errno));
+	else if (c->read_errno != 0 && !c->isatty)
+		xasprintf(&what, "read from standard input: %s",
+		    strerror(c->read_errno));
+	return what;
+}
+
+void
+session_tell_failure(struct ssh *ssh, const Channel *c, u_int type)
+{
+	Channel *control = channel_by_id(ssh, c->ctl_chan);
+	struct sshbuf *m;
+	char *what;
+	int r;
+
+	if (control == NULL || (what = session_failure(c)) == NULL)
+		return;
+	if ((m = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new");
+	if ((r = sshbuf_put_u32(m, type)) != 0 ||
+	    (r = sshbuf_put_cstring(m, what)) != 0 ||
+	    (r = sshbuf_put_stringb(control->output, m)) != 0)
+		fatal_fr(r, "channel %d", c->self);
+	sshbuf_free(m);
+	free(what);
 }
 
 /*

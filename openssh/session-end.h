@@ -25,7 +25,8 @@
 /*
  * Returns what to remember of `error` (an errno) from a read of `fd`, the input
  * of a channel: 0 if it is no error, else the errno. A terminal that has gone,
- * and what nohup leaves as standard input, end the input as an end of file does.
+ * and a descriptor that is not open for reading, as nohup and daemons leave it,
+ * end the input as an end of file does.
  */
 int	 session_read_errno(int fd, int error);
 
@@ -34,6 +35,20 @@ int	 session_read_errno(int fd, int error);
  * wants no more, and so does a terminal: neither is an error.
  */
 int	 session_write_errno(int fd, int error);
+
+/*
+ * Returns what failed with the standard input or output of a session, in words
+ * to be freed by the caller; NULL if nothing did.
+ */
+char	*session_failure(const Channel *c);
+
+/*
+ * Tells the ssh that shares the master's connection what failed with its
+ * session, if anything did: appends a message of `type`, which is none that
+ * it expects, to the output of its control channel. Any OpenSSH then prints the
+ * text of that message, and ends with 255.
+ */
+void	 session_tell_failure(struct ssh *ssh, const Channel *c, u_int type);
 
 /*
  * The connection has ended before the channel of a session was closed. Writes

@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import struct
+import subprocess
 
 import pytest
 
@@ -135,6 +136,40 @@ def test_the_disk_is_full(place):                       # noqa: F811
                    PATIENCE_S)
         assert ends(client) == 255
         assert "write to standard output: No space left" in client.log()
+
+
+def test_the_disk_is_full_of_a_shared_connection(place):    # noqa: F811
+    """The master writes for its clients. They end as others do, stock's too,
+    and only that one whose output is lost."""
+    place.sshd()
+    control = place.path("control")
+    place.start(place.ssh("-M", "-N", "-S", control, "root@127.0.0.1"),
+                stdin=subprocess.DEVNULL)
+    wait_until("the master", lambda: os.path.exists(control), PATIENCE_S)
+    for tree in (PRISTINE, OURS):
+        argv = place.ssh("-S", control, "root@127.0.0.1", "echo", "much",
+                         tree=tree)
+        with open("/dev/full", "wb") as full:
+            client = place.start(argv, stdin=subprocess.DEVNULL, stdout=full,
+                                 stderr=subprocess.PIPE)
+        err = client.communicate(timeout=PATIENCE_S)[1]
+        assert client.returncode == 255, err
+        assert b"write to standard output: No space left" in err
+        done = place.run(argv)
+        assert (done.returncode, done.stdout, done.stderr) == \
+            (0, "much\n", "")
+
+
+@pytest.mark.parametrize("tree", [PRISTINE, OURS])
+def test_standard_input_is_for_writing(place, tree):    # noqa: F811
+    """As some daemons leave it: there is none, which is no error."""
+    place.sshd(tree)
+    with open(place.path("log"), "wb") as log:
+        client = place.start(place.ssh("root@127.0.0.1", "wc -c", tree=tree),
+                             stdin=log, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    assert client.communicate(timeout=PATIENCE_S) == (b"0\n", b"")
+    assert client.returncode == 0
 
 
 def test_standard_output_is_reset(place):               # noqa: F811
