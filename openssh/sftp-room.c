@@ -87,7 +87,8 @@ sftp_room_dir(const struct sftp_room *r)
 enum sftp_place
 sftp_room_file(const struct sftp_room *r, uint64_t size)
 {
-	if (size > SFTP_ROOM_FILE)
+	/* A second server may have no handles to spare, or not say. */
+	if (size > SFTP_ROOM_FILE || r->max == 0)
 		return SFTP_PLACE_ALONE;
 	if (r->alone || r->bytes + size > SFTP_ROOM_BYTES)
 		return SFTP_PLACE_LATER;

@@ -29,6 +29,9 @@ FOUND = {
         # 60 files that claim to be empty and never end; 2048 replies, 100 ms
         # each, and then all there is at once: replies without bound
         "replies-kept": b"\x00\x3c\x00\x00\x11\x00\x8b\x50\x00\x06\x8b\x01",
+        # A tree for a second server that leaves no handles for jobs: all wait
+        "second-without-handles":
+            b"\x4e\x4e\x4e\x4a\x4e\x4a\x01\x00\x05\x09\x70\x4e",
         # A tree to upload, of more directories than descriptors, and 200 ms
         "descriptors": b"\x02\x00\x00\x00\x00\x00\xff\xa0\x00\x06",
     },

@@ -110,6 +110,22 @@ def test_few_handles_of_one_server(tmp_path, few):
     assert 2 <= handles <= 12
 
 
+@pytest.mark.parametrize("which", ["from", "to"])
+@pytest.mark.parametrize("odd", ["few 3", "no-limits"])
+def test_one_server_without_handles(tmp_path, which, odd):
+    """It has too few for files in parallel, or does not say how many."""
+    tree = nested(tmp_path / "tree", dirs=1, files=4)
+    base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
+    server = program(tmp_path / "server", f"""
+        name=to odd='few 1000'
+        mkdir '{tmp_path}/first' 2>/dev/null && name=from
+        [ $name = {which} ] && odd='{odd}'
+        exec {base}/$name $odd""")
+    assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
+                "-rp") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
 NO_THREADS = """
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -111,6 +111,11 @@ test_descriptors(void)
 	start(&r, SFTP_ROOM_FILES, 1024, 1000, LONG_US);
 	sftp_room_limit(&r, 20);
 	ASSERT_U_INT_EQ(fill_dirs(&r) + fill(&r, 1), 9);
+	/* It has none, or does not say how many: one file after the other */
+	sftp_room_limit(&r, 0);
+	sftp_room_rtt(&r, LONG_US);
+	ASSERT_INT_EQ(sftp_room_file(&r, 1), SFTP_PLACE_ALONE);
+	ASSERT_INT_EQ(sftp_room_dir(&r), 0);
 	for (i = 0; i < 6; i++) {
 		start(&r, SFTP_ROOM_FILES, i, 1000, LONG_US);
 		ASSERT_INT_EQ(sftp_room_parallel(&r), 0);
