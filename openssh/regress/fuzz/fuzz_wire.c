@@ -61,8 +61,8 @@
 #define CPU_S		10		/* seconds, for an input */
 #define MEMORY		(64 * 1024 * 1024)	/* bytes */
 #define WINDOWS_MAX	(8 * 1024 * 1024)	/* bytes, a connection's */
-/* What a turn leaves to send: the bound, a packet a channel, small answers */
-#define OUTPUT_MAX	(128 * 1024 + (NCHANNELS + 2) * 64 * 1024)
+/* What a turn leaves to send: all that is read ahead fits a large packet. */
+#define OUTPUT_MAX	(NCHANNELS * 4 * CHANNEL_READ_AHEAD)
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 int LLVMFuzzerInitialize(int *, char ***);
