@@ -155,7 +155,7 @@ static struct {
 static double now;		/* of the client's clock, seconds */
 
 /* Threads, and the end of all but the first */
-static jmp_buf ended;
+static sigjmp_buf ended;
 static int dying;
 static pthread_t first, threads[THREADS];
 static u_int nthreads;
@@ -169,7 +169,7 @@ static void
 leave(void)
 {
 	if (pthread_equal(pthread_self(), first))
-		longjmp(ended, 1);
+		siglongjmp(ended, 1);
 	pthread_mutex_unlock(lock);
 	pthread_exit(NULL);
 }
@@ -958,7 +958,8 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	dirs = input_byte() % 8;
 	claimed = input_number();
 	real = input_number();
-	if (setjmp(ended) == 0)
+	/* With the signals: a thread that waits has all of them blocked. */
+	if (sigsetjmp(ended, 1) == 0)
 		converse(what, input_byte());
 	end_threads();
 	server_end(&servers[0]);
