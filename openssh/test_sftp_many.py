@@ -134,11 +134,13 @@ NO_THREADS = """
 #include <pthread.h>
 #include <stdlib.h>
 
+typedef void *routine(void *);
+
 int
-pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *p)
+pthread_create(pthread_t *t, const pthread_attr_t *a, routine *f, void *p)
 {
 	static int n;
-	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	int (*real)(pthread_t *, const pthread_attr_t *, routine *, void *);
 
 	if (n++ >= atoi(getenv("THREADS")))
 		return EAGAIN;
