@@ -86,6 +86,7 @@ struct fiber {
 	int blocked;		/* until a reply comes */
 	int progress;		/* showprogress, while it runs */
 	uint64_t size;		/* bytes, of a file */
+	int unsent;		/* its job has requests to send */
 	int open;		/* its file is incomplete */
 	int torn;		/* number in sftp-torn.c, or -1 */
 	int holds;		/* it has a file open here */
@@ -356,6 +357,26 @@ close_file(struct sftp_many *many, struct fiber *f)
 	wake_opening(many);
 }
 
+/* Wakes the directory that waits for these jobs. */
+static void
+wake_parent(struct sftp_many *many, struct sftp_jobs *jobs)
+{
+	if (jobs->waits != NULL)
+		TAILQ_INSERT_TAIL(&many->ready, jobs->waits, entry);
+	jobs->waits = NULL;
+}
+
+/* The job sends no more requests. */
+static void
+job_sent(struct sftp_many *many, struct fiber *f)
+{
+	if (!f->unsent)
+		return;
+	f->unsent = 0;
+	if (--f->jobs->unsent == 0)
+		wake_parent(many, f->jobs);
+}
+
 /* A file has been copied, or has failed: what its job held is free again. */
 static void
 file_ends(struct sftp_many *many, struct fiber *f, int failed)
@@ -391,10 +412,9 @@ run_job(struct sftp_many *many, struct fiber *f)
 	sftp_room_end(&many->room, f->job.depth != 0, f->size);
 	if (f->job.depth == 0)
 		file_ends(many, f, r != 0);
-	if (--f->jobs->running == 0 && f->jobs->waits != NULL) {
-		TAILQ_INSERT_TAIL(&many->ready, f->jobs->waits, entry);
-		f->jobs->waits = NULL;
-	}
+	job_sent(many, f);
+	if (--f->jobs->running == 0)
+		wake_parent(many, f->jobs);
 	free(f->job.src);
 	free(f->job.dst);
 }
@@ -603,6 +623,8 @@ run_parallel(struct sftp_many *many, struct sftp_jobs *jobs,
 	f->progress = showprogress;
 	TAILQ_INSERT_TAIL(&many->ready, f, entry);
 	jobs->running++;
+	jobs->unsent++;
+	f->unsent = 1;
 	sftp_room_begin(&many->room, job->depth != 0, size);
 	return 0;
 }
@@ -712,15 +734,15 @@ sftp_many_expect(struct sftp_many *many, u_int n)
 void
 sftp_many_drop(struct sftp_many *many)
 {
-	struct message *msg, *next;
+	struct message *msg;
 
 	if (many == NULL)
 		return;
-	TAILQ_FOREACH_SAFE(msg, &many->now->inbox, entry, next) {
+	while ((msg = TAILQ_FIRST(&many->now->inbox)) != NULL) {
+		TAILQ_REMOVE(&many->now->inbox, msg, entry);
 		sshbuf_free(msg->m);
 		free(msg);
 	}
-	TAILQ_INIT(&many->now->inbox);
 }
 
 int
@@ -749,6 +771,9 @@ sftp_many_complete(struct sftp_many *many)
 		return;
 	sftp_torn_sent(many->now->torn);
 	close_file(many, many->now);
+	/* A file in a directory's thread is not the whole of its job. */
+	if (many->now->job.depth == 0)
+		job_sent(many, many->now);
 }
 
 /*
@@ -834,6 +859,23 @@ sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs)
 		give_way(many, many->now);
 	}
 	return jobs->failed ? -1 : 0;
+}
+
+void
+sftp_many_wait_sent(struct sftp_many *many, struct sftp_jobs *jobs)
+{
+	while (jobs->unsent != 0) {
+		jobs->waits = many->now;
+		give_way(many, many->now);
+	}
+}
+
+void
+sftp_many_dir_sent(struct sftp_many *many, int depth)
+{
+	/* One in the thread of another directory is not the whole of its job. */
+	if (many != NULL && depth != 0 && many->now->job.depth == depth)
+		job_sent(many, many->now);
 }
 
 #else	/* HAVE_THREADS */
@@ -937,6 +979,16 @@ int
 sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs)
 {
 	return jobs->failed ? -1 : 0;
+}
+
+void
+sftp_many_wait_sent(struct sftp_many *many, struct sftp_jobs *jobs)
+{
+}
+
+void
+sftp_many_dir_sent(struct sftp_many *many, int depth)
+{
 }
 
 #endif	/* HAVE_THREADS */

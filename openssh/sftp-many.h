@@ -48,9 +48,10 @@ struct sftp_job {
 
 /* The jobs that one directory waits for. */
 struct sftp_jobs {
-	u_int running;
+	u_int running;		/* jobs that have not ended */
+	u_int unsent;		/* of these, have requests to send */
 	int failed;
-	struct fiber *waits;	/* for the last one to end */
+	struct fiber *waits;	/* for one of these two to be 0 */
 };
 
 /*
@@ -85,6 +86,12 @@ void	 sftp_many_start(struct sftp_many *many, struct sftp_jobs *jobs,
 
 /* Waits for all of them. Returns 0, or -1 if one failed. */
 int	 sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs);
+
+/* Waits until all of them have sent their last request, or failed. */
+void	 sftp_many_wait_sent(struct sftp_many *many, struct sftp_jobs *jobs);
+
+/* A directory at that depth has sent its last request. Answers may be due. */
+void	 sftp_many_dir_sent(struct sftp_many *many, int depth);
 
 /*
  * The job that runs is about to send m on conn. Replies that are there are
