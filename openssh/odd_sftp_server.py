@@ -13,6 +13,7 @@ FAULT, at the NUMBERth (3) read or write:
     too-much        it sends more than was asked for
     shrinks         FILE, here or the client's, loses all but its first MiB
     grows           FILE has another MiB
+    interrupts      the client, its parent, gets a SIGINT
 or always:
     short           reads return half of what was asked for
     reorders        replies to reads and writes come in pairs, the second first
@@ -71,6 +72,19 @@ def attributes(st, size=None):
                        st.st_size if size is None else size, st.st_uid,
                        st.st_gid, st.st_mode, int(st.st_atime),
                        int(st.st_mtime))
+
+
+def set_attributes(target, m):
+    """The size and the times of a file, if the message has them."""
+    flags = m.number()
+    if flags & 1:
+        os.truncate(target, m.number(">Q"))
+    if flags & 2:
+        m.take(8)
+    if flags & 4:
+        m.take(4)
+    if flags & 8:
+        os.utime(target, (m.number(), m.number()))
 
 
 class Server:
@@ -177,6 +191,8 @@ class Server:
                 raise SystemExit
             if self.faulty("wrong-id"):
                 number += 1000000
+            if self.faulty("interrupts"):
+                os.kill(os.getppid(), signal.SIGINT)
         try:
             self.one(kind, number, m)
         except FileNotFoundError:
@@ -271,8 +287,12 @@ class Server:
             os.mkdir(m.string())
             self.status(number, OK)
         elif kind in (SETSTAT, FSETSTAT):
-            self.status(number, FAILURE if kind == FSETSTAT and
-                        self.fault == "setstat-fails" else OK)
+            if kind == FSETSTAT and self.fault == "setstat-fails":
+                raise OSError
+            target = m.string()
+            set_attributes(self.handles[target] if kind == FSETSTAT else
+                           target, m)
+            self.status(number, OK)
         elif kind == FSTAT:
             self.reply(ATTRS, number,
                        attributes(os.fstat(self.handles[m.string()])))

@@ -23,6 +23,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+# include <malloc.h>
+#endif
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -63,6 +66,12 @@ static u_int files_max = SFTP_ROOM_FILES;
  * log message 4 and what the C library needs to format it.
  */
 #define STACK_SIZE	(256 * 1024)
+
+/*
+ * Bytes of address space for a job's stack and buffers. All jobs together take
+ * at most half of RLIMIT_AS.
+ */
+#define JOB_SIZE	(2 * 1024 * 1024)
 
 /* Bytes: the head of each reply, all that is read of a status, READ's answer */
 #define REPLY_HEAD	5
@@ -510,9 +519,17 @@ many_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
 	sftp_room_init(&room, files_max);
 	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
 		sftp_room_limit(&room, rl.rlim_cur);
+#ifdef RLIMIT_AS
+	if (getrlimit(RLIMIT_AS, &rl) == 0)
+		sftp_room_limit(&room, rl.rlim_cur / JOB_SIZE);
+#endif
 	sftp_room_limit(&room, handles);
 	if (!sftp_room_parallel(&room))
 		return NULL;
+#ifdef __GLIBC__
+	/* One thread runs at a time. An arena each takes 64 MiB of addresses. */
+	(void)mallopt(M_ARENA_MAX, 1);
+#endif
 	many = xcalloc(1, sizeof(*many));
 	many->read = read;
 	many->room = room;

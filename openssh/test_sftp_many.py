@@ -94,20 +94,35 @@ def test_few_handles(tmp_path, odd, direction):
 
 
 @pytest.mark.parametrize("few", ["from", "to"])
-def test_few_handles_of_one_server(tmp_path, few):
-    """Whichever of the two has few; the first to start is the source's."""
+@pytest.mark.parametrize("number", [24, 2])
+def test_few_handles_of_one_server(tmp_path, few, number):
+    """Whichever of the two has few; the first to start is the target's. With
+    two, files are copied one after the other."""
     tree = nested(tmp_path / "tree", dirs=4)
     base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
     server = program(tmp_path / "server", f"""
-        name=to number=1000
-        mkdir '{tmp_path}/first' 2>/dev/null && name=from
-        [ $name = {few} ] && number=24
+        name=from number=1000
+        mkdir '{tmp_path}/first' 2>/dev/null && name=to
+        [ $name = {few} ] && number={number}
         exec {base}/$name few $number""")
     assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
                 "-rp") == (0, "")
     assert digests(tmp_path / "copy") == digests(tree)
     handles, _ = most_open(tmp_path, few)
-    assert 2 <= handles <= 12
+    assert number // 12 <= handles <= max(number // 2, 2)
+
+
+@BOTH
+@pytest.mark.parametrize("kib", [40000, 300000])
+def test_little_memory(tmp_path, odd, direction, kib):
+    """Of addresses, as stock's scp needs 20,000 KiB."""
+    tree = flat(tmp_path / "tree", 300)
+    server = program(tmp_path / "unlimited", "ulimit -S -v unlimited; exec " +
+                     odd("few", 1000))
+    argv, _ = client("scp", direction, server, tree, tmp_path / "copy", "-r")
+    assert run(["sh", "-c", f'ulimit -S -v {kib}; exec "$0" "$@"', *argv],
+               tmp_path) == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
 
 
 @pytest.mark.parametrize("which", ["from", "to"])
@@ -358,6 +373,23 @@ def test_lost_connection(tmp_path, odd, tool, direction):
         assert len(names) <= 64
 
 
+@BOTH
+@pytest.mark.parametrize("number", [60, 150])
+def test_interrupted(tmp_path, odd, direction, number):
+    """sftp goes on after ^C. It names what is not whole and nothing else."""
+    tree = flat(tmp_path / "tree", 80, 600000)
+    dest = tmp_path / "copy"
+    argv = [f"{OURS}/sftp", "-q", "-D", odd("interrupts", number)]
+    status, error = run(argv, tmp_path, input=f"{direction} -r {tree} {dest}")
+    assert status == 0
+    torn = {name for name in os.listdir(dest)
+            if not filecmp.cmp(tree / name, dest / name, shallow=False)}
+    named = {os.path.basename(name) for name in
+             re.findall(r'^incomplete: "(.*)"$', error, re.M)}
+    assert torn <= named and len(torn) <= 64
+    assert not named & set(os.listdir(dest)) - torn
+
+
 def test_names_do_not_control_a_terminal(tmp_path, odd):
     tree = flat(tmp_path / "tree", 3, 2 * MIB)
     (tree / "0").rename(tree / "\x1b[31mred\n")
@@ -381,3 +413,20 @@ def test_what_was_compared_is_written(tmp_path):
     assert dest.read_bytes() == source.read_bytes()
     assert re.findall(r'open "(.*)" flags (\S+) ', log.read_text()) == \
         [(str(dest), "READ,WRITE")]
+
+
+@pytest.mark.parametrize("options", ["-Zp", "-Zrp"])
+def test_failed_write_is_no_content(tmp_path, odd, options):
+    """A write in the middle fails, and a later one doesn't. The server has no
+    digests: size and time must not say that the copy is whole."""
+    tree, dest = tmp_path / "tree", tmp_path / "copy"
+    for folder in (tree, dest):
+        folder.mkdir()
+    (tree / "file").write_bytes(content(3 * 261120))
+    os.utime(tree / "file", (1234567890, 1234567890))
+    source, target = ("tree/.", "copy") if "r" in options else \
+        ("tree/file", "copy/file")
+    for fault, number, status in (("write-fails", 2, 1), ("few", 1000, 0)):
+        assert scp(tmp_path, odd(fault, number), options, source,
+                   f"x:{tmp_path}/{target}")[0] == status
+    assert digests(dest) == digests(tree)
