@@ -328,9 +328,9 @@ def test_get_from_an_odd_server(tmp_path, odd, fault, what):
             filecmp.cmp(source / name, copy, shallow=False)]
     assert len(same) < len(names)
     # Nothing that wasn't asked for is written.
-    for name, copy in zip(names, copies):
-        if copy.exists():
-            assert holds_only(copy.read_bytes(), (source / name).read_bytes())
+    for name, made in zip(names, copies):
+        if made.exists():
+            assert holds_only(made.read_bytes(), (source / name).read_bytes())
 
 
 @pytest.mark.parametrize("tool", ["scp", "sftp", "scp-3"])

@@ -149,7 +149,8 @@ NO_THREADS = """
 #include <stdlib.h>
 
 int
-pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *p)
+pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *),
+    void *p)
 {
 	static int n;
 	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
