@@ -28,9 +28,8 @@ What else happens:
     second_channel   the reader stops for good: use another channel then
     shell       {"every_s": T}: keystrokes on a terminal beside
     kill        {"end": client or server, "at": bytes}
-    stalls      {"what": path (a relay's; what it holds up comes at once),
-                process (that receives) or reader, "at": [bytes, ...],
-                "seconds": [...]}
+    stalls      {"what": path (what it holds up comes at once), process (that
+                receives) or reader, "at": [bytes, ...], "seconds": [...]}
     disk        size of the receiver's disk, which is too small
 How it is looked at:
     unspent     sample the sender's socket often

@@ -170,11 +170,21 @@ class Transfer:
                    [int(m[1]) + int(m[2])
                     for m in ADJUST.finditer(self.receiver_log())])
 
+    def path_stalls(self):
+        """[start_s, end_s] of each time in which nothing passed either way.
+        (A relay holds up the data's way only.)"""
+        if self.spec.get("stalls", {}).get("what") != "path" or \
+                self.spec.get("via") == "relay":
+            return []
+        return [[float(t) for t in line.split()]
+                for line in self.read("stalls").splitlines()]
+
     def unspent(self):
         """Bytes of credit that the sender had received and not yet sent, at
         each sample of its socket.
 
-        Credit is on its way for half an RTT (the way back has no queue).
+        Credit is on its way for half an RTT (the way back has no queue), and
+        if it is due while the path stalls, until that is over.
         What the sender wrote to its socket is that much more than channel
         data: handshake, then packet headers in a constant ratio.
         """
@@ -185,9 +195,15 @@ class Transfer:
         start = max([w for t, w in rows if t < self.series.first_s()] or [0])
         ratio = self.spec["bytes"] / (total - start)
         result, i, granted = [], 0, WINDOW_STOCK
+        stalls = self.path_stalls()
+
+        def due_s(adjust):
+            at_s = adjust["t_us"] / 1e6 + self.spec["rtt_us"] / 2e6
+            return next((end_s for start_s, end_s in stalls
+                         if start_s <= at_s < end_s), at_s)
+
         for t_s, written in rows:
-            while i < len(trace) and trace[i]["t_us"] / 1e6 + \
-                    self.spec["rtt_us"] / 2e6 <= t_s:
+            while i < len(trace) and due_s(trace[i]) <= t_s:
                 granted = trace[i]["granted"]
                 i += 1
             sent = max(written - start, 0) * ratio

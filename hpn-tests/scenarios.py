@@ -181,14 +181,22 @@ for path, count in (("1g-80ms", GB // 2), ("1g-200ms", GB // 2),
         transfer(path, "get", count, server="pristine",
                  queue_packets=1000000),
         {"steady": 0.90, "unspent": 8 * MIB})
-# Stalls of 20 to 200 ms, and what comes at once afterwards. The path is a
-# program, which takes data no faster, so that the RTT is known in band only.
+# Stalls of 20 to 200 ms, and what comes at once afterwards. A relay is a path
+# that is a program: it takes data no faster, so that the RTT is known in band
+# only.
 STALLS = {"at": [350 * 10**6, 500 * 10**6, 650 * 10**6, 800 * 10**6],
           "seconds": [0.02, 0.05, 0.1, 0.2]}
-for what, level in (("process", "check"), ("path", "netem")):
-    row(f"stall-{what}-relay-client", level,
-        transfer("1g-200ms", "put", GB, queue_packets=1000000, via="relay",
-                 stalls={"what": what, **STALLS}, client="pristine"),
+for what, way, end in (
+        ("process", "relay", "client"), ("path", "relay", "client"),
+        ("path", "relay", "server"), ("path", "direct", "client"),
+        ("path", "direct", "server"), ("process", "direct", "server"),
+        ("reader", "direct", "client")):
+    row(f"stall-{what}-{way}-{end}",
+        "check" if what == "process" and way == "relay" else "netem",
+        transfer("1g-200ms", "put" if end == "client" else "get", GB,
+                 queue_packets=1000000, stalls={"what": what, **STALLS},
+                 **({"via": "relay"} if way == "relay" else {}),
+                 **{end: "pristine"}),
         {"settled": 0.90, "unspent": 8 * MIB})
 for end, direction in (("client", "put"), ("server", "get")):
     row(f"debian12-{end}", "check" if end == "server" else "netem",

@@ -10,7 +10,7 @@ import pytest
 
 import lab
 import scenarios
-from measure import Missing, Series, Transfer
+from measure import WINDOW_STOCK, Missing, Series, Transfer
 
 
 def run_self(*options):
@@ -88,6 +88,25 @@ def test_held_up(tmp_path):
         for i, look in enumerate(looks)))
     transfer = Transfer({"direction": "get"}, str(tmp_path))
     assert transfer.held_up() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("what, via, held", [
+    ("path", None, True), ("path", "relay", False), ("process", None, False)])
+def test_unspent_in_a_stall(tmp_path, what, via, held):
+    """Credit that the path holds up is not with the sender yet."""
+    (tmp_path / "series").write_text("0.5 1\n9.0 100\n")
+    (tmp_path / "stalls").write_text("2.0 3.0\n")
+    (tmp_path / "sshd.log").write_text(
+        "debug2: channel 0: chanwin t_us=2000000 granted=9000000\n")
+    (tmp_path / "samples").write_text("".join(
+        json.dumps({"t_s": t_s, "written": written}) + "\n"
+        for t_s, written in ((1, 1000000), (2.5, 1000000), (3.5, 1000000),
+                             (8, 4000000))))
+    spec = {"direction": "put", "bytes": 4000000, "rtt_us": 200000,
+            "stalls": {"what": what}, "via": via}
+    seen = [count for _, count in Transfer(spec, str(tmp_path)).unspent()]
+    before, after = WINDOW_STOCK - 1000000, 8000000
+    assert seen == [before, before if held else after, after]
 
 
 @pytest.mark.parametrize("again", [0, 100])

@@ -27,14 +27,20 @@ or always:
     close-fails     what closes a file that was written to fails
     setstat-fails   what sets the attributes of one fails
     few             it allows NUMBER handles, and has no more
-    one-by-one      it takes a request once it has sent the last reply
+    one-by-one      it takes a request once it has sent the last reply, and
+                    few replies fit into the socket that nobody has read
+    holds           what is read of the first file, but for its start, comes
+                    once another file is closed, or nobody asks for anything
 It leaves in LOG the most reads or writes that waited at once, and in LOG.open
-the most handles that were open at once, and of files that were incomplete.
+the most handles that were open at once, the most files that were incomplete,
+and the most files that were open for reading while a large one was.
 """
 
 import os
 import select
 import signal
+import socket
+import stat
 import struct
 import sys
 import time
@@ -46,6 +52,7 @@ VERSION, STATUS, HANDLE, DATA, NAME, ATTRS, EXTENDED, REPLY = \
     2, 101, 102, 103, 104, 105, 200, 201
 OK, EOF, NO_FILE, FAILURE, UNSUPPORTED = 0, 1, 2, 4, 8
 MIB = 1 << 20
+LARGE = 16 * MIB    # bytes: more than that is copied alone
 
 
 def string(data):
@@ -90,15 +97,20 @@ def set_attributes(target, m):
 class Server:
     def __init__(self, log, fault=None, number=3, path=None):
         self.log = log
-        self.opened = (0, 0)
-        self.writing = set()
+        self.opened = (0, 0, 0)
+        self.writing, self.large = set(), set()
+        self.first, self.kept, self.holding = None, [], fault == "holds"
+        self.slow = 10 if fault == "one-by-one" else 0      # requests
+        if fault == "one-by-one" and stat.S_ISSOCK(os.fstat(1).st_mode):
+            with socket.socket(fileno=os.dup(1)) as s:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
         self.fault, self.number, self.path = fault, int(number), path
         self.transfers = self.most = 0
         self.size = 0 if fault == "sizeless" else None
         self.transfer = False           # a read or write is being answered
         self.handles, self.names, self.ended = {}, {}, set()
         self.held = None
-        self.buffer = b""
+        self.buffer = bytearray()
 
     # What goes in and out
 
@@ -109,14 +121,22 @@ class Server:
                 self.held = data
                 return
             data, self.held = data + self.held, None
+        self.send(data)
+
+    @staticmethod
+    def send(data):
         while data:
             data = data[os.write(1, data):]
 
     def flush(self):
         """Nothing more is coming for now: what was held back goes."""
         if self.held is not None:
-            os.write(1, self.held)
+            self.send(self.held)
             self.held = None
+        for args in self.kept:
+            self.reply(*args)
+            self.holding = False
+        self.kept = []
 
     def status(self, number, code):
         self.reply(STATUS, number, struct.pack(">I", code) + string(b"") * 2)
@@ -136,7 +156,7 @@ class Server:
         if self.fault == "one-by-one":
             size = self.exactly(4)
             return [Message(self.exactly(struct.unpack(">I", size)[0]))]
-        if not select.select([0], [], [], 0.05)[0]:
+        if not select.select([0], [], [], 0.5 if self.kept else 0.05)[0]:
             self.flush()
         while True:
             data = os.read(0, 1 << 20)
@@ -145,24 +165,26 @@ class Server:
             self.buffer += data
             if not select.select([0], [], [], 0.01)[0]:
                 break
-        found = []
-        while len(self.buffer) >= 4:
-            end = 4 + struct.unpack(">I", self.buffer[:4])[0]
+        found, at = [], 0
+        while len(self.buffer) - at >= 4:
+            end = at + 4 + struct.unpack_from(">I", self.buffer, at)[0]
             if len(self.buffer) < end:
                 break
-            found.append(Message(self.buffer[4:end]))
-            self.buffer = self.buffer[end:]
+            found.append(Message(bytes(self.buffer[at + 4:end])))
+            at = end
+        del self.buffer[:at]
         return found
 
     # Requests
 
     def count(self):
-        now = (len(self.names) + len(self.handles), len(self.writing))
+        now = (len(self.names) + len(self.handles), len(self.writing),
+               len(self.handles) if self.large else 0)
         most = tuple(map(max, now, self.opened))
         if most != self.opened:
             self.opened = most
             with open(self.log + ".open", "w") as f:
-                f.write("%d %d" % most)
+                f.write("%d %d %d" % most)
 
     def faulty(self, fault):
         return self.fault == fault and self.transfers == self.number
@@ -170,6 +192,9 @@ class Server:
     def serve(self, m):
         if self.fault == "delays":
             time.sleep(self.number / 100)
+        if self.slow > 0:       # so that many jobs are worth it
+            self.slow -= 1
+            time.sleep(0.05)
         kind = m.number(">B")
         self.transfer = kind in (READ, WRITE)
         number = m.number()
@@ -225,7 +250,7 @@ class Server:
                     len(self.names) + len(self.handles) >= self.number:
                 raise OSError
             if kind == OPENDIR:
-                self.names[handle] = (path, os.listdir(path))
+                self.names[handle] = (path, sorted(os.listdir(path)))
             else:
                 mode = os.O_RDWR | os.O_CREAT if flags & 2 else os.O_RDONLY
                 if flags & 0x10:
@@ -233,14 +258,20 @@ class Server:
                 self.handles[handle] = os.open(path, mode, 0o666)
                 if flags & 2:
                     self.writing.add(handle)
+                elif os.fstat(self.handles[handle]).st_size > LARGE:
+                    self.large.add(handle)
+                self.first = self.first or handle
             self.count()
             self.reply(HANDLE, number, string(handle))
         elif kind == CLOSE:
             handle = m.string()
             failed = self.fault == "close-fails" and handle in self.writing
             self.writing.discard(handle)
+            self.large.discard(handle)
             if self.names.pop(handle, None) is None:
                 os.close(self.handles.pop(handle))
+                if handle != self.first:
+                    self.flush()
             self.status(number, FAILURE if failed else OK)
         elif kind == READDIR:
             handle = m.string()
@@ -258,7 +289,8 @@ class Server:
                                            self.size)
                 for n in some))
         elif kind == READ:
-            fd = self.handles[m.string()]
+            handle = m.string()
+            fd = self.handles[handle]
             offset, count = m.number(">Q"), m.number()
             if self.fault == "short":
                 count = min(count, max(count // 2, 1000))
@@ -271,6 +303,8 @@ class Server:
                 os.write(1, struct.pack(">IBH", 3, DATA, 0))
             elif self.faulty("too-much"):
                 self.reply(DATA, number, string(data + b"x" * 10))
+            elif self.holding and handle == self.first and data and offset:
+                self.kept.append((DATA, number, string(data)))
             elif data and not self.faulty("ends"):
                 self.reply(DATA, number, string(data))
             else:

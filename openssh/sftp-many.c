@@ -751,15 +751,15 @@ sftp_many_expect(struct sftp_many *many, u_int n)
 void
 sftp_many_drop(struct sftp_many *many)
 {
-	struct message *msg;
+	struct message *msg, *next;
 
 	if (many == NULL)
 		return;
-	while ((msg = TAILQ_FIRST(&many->now->inbox)) != NULL) {
-		TAILQ_REMOVE(&many->now->inbox, msg, entry);
+	TAILQ_FOREACH_SAFE(msg, &many->now->inbox, entry, next) {
 		sshbuf_free(msg->m);
 		free(msg);
 	}
+	TAILQ_INIT(&many->now->inbox);
 }
 
 int

@@ -69,23 +69,40 @@ def kill(spec):
         os.kill(pid, signal.SIGKILL)
 
 
-def stall(spec):
-    """Stops the receiving process when so many bytes have come, for so many
-    seconds. Leaves in "stalls" from when to when that was. (A reader stops
-    itself, and so does a relay.)"""
+def hold_process(spec, seconds):
+    """Stops the receiving process for so long."""
     names = {"get": ("ssh",), "put": ("sshd-session",)}[spec["direction"]]
+    pids = [pid for pid, _ in running(names)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+
+
+def hold_path(path, seconds):
+    """Nothing arrives on either side for so long, and then at once what was
+    due: netem's next slot is that far away."""
+    slot_us = path.spec["slot_us"]
+    path.change({"slot_us": int(seconds * 1e6)})
+    time.sleep(seconds)
+    path.change({"slot_us": slot_us})
+
+
+def stall(spec, path):
+    """Stops the receiving process or the path when so many bytes have come,
+    for so many seconds. Leaves in "stalls" from when to when that was. (A
+    reader stops itself, and so does a relay.)"""
     with open(out("stalls"), "w", buffering=1) as f:
         for at, seconds in zip(spec["stalls"]["at"],
                                spec["stalls"]["seconds"]):
             wait_until("a stall", lambda at=at: sampler.arrived(spec) >= at,
                        timeout_s=600)
             start_s = time.monotonic()
-            pids = [pid for pid, _ in running(names)]
-            for pid in pids:
-                os.kill(pid, signal.SIGSTOP)
-            time.sleep(seconds)
-            for pid in pids:
-                os.kill(pid, signal.SIGCONT)
+            if spec["stalls"]["what"] == "path":
+                hold_path(path, seconds)
+            else:
+                hold_process(spec, seconds)
             f.write(f"{start_s:.6f} {time.monotonic():.6f}\n")
 
 
@@ -195,8 +212,9 @@ def main():
     result = {"echo_ms": [], "start_s": start_s}
     processes = tools.start(spec)
     threads = []
-    if spec.get("stalls", {}).get("what") == "process":
-        threads.append(threading.Thread(target=stall, args=(spec,),
+    if (spec.get("stalls", {}).get("what"), spec.get("via")) in (
+            ("process", None), ("process", "relay"), ("path", None)):
+        threads.append(threading.Thread(target=stall, args=(spec, path),
                                         daemon=True))
         threads[-1].start()
     for field, run in (("changes", lambda: change_path(spec, path)),
