@@ -47,7 +47,9 @@ def test_our_extension_is_the_last(place, said_by):     # noqa: F811
                          header("BDP_BOUNDED_INPUT")]
 
 
-COMMANDS = ["true", f"head -c {900 * KIB} /dev/zero", "head -c 5 /dev/zero"]
+# A command that ends before ssh has said EOF would race with that.
+COMMANDS = ["cat", f"cat; head -c {900 * KIB} /dev/zero",
+            "cat; head -c 5 /dev/zero"]
 
 
 def conversation(place, ssh, sshd, command):            # noqa: F811
