@@ -48,37 +48,67 @@ chanbudget_join(struct chanbudget *b, struct chanbudget_share *s,
 {
 	s->base = base;
 	s->want = s->held = 0;
+	b->bases += base;
 	TAILQ_INSERT_TAIL(&b->shares, s, entry);
 }
 
 void
 chanbudget_leave(struct chanbudget *b, struct chanbudget_share *s)
 {
+	b->bases -= s->base;
+	b->wants -= s->want;
+	b->held -= s->held;
+	b->wanting -= s->want != 0;
 	TAILQ_REMOVE(&b->shares, s, entry);
+}
+
+/* Notes what a share wants now. Shares that want more stay in front. */
+static void
+set_want(struct chanbudget *b, struct chanbudget_share *s, uint32_t want)
+{
+	b->wants -= s->want;
+	b->wants += want;
+	if ((s->want != 0) != (want != 0)) {
+		TAILQ_REMOVE(&b->shares, s, entry);
+		if (want != 0) {
+			TAILQ_INSERT_HEAD(&b->shares, s, entry);
+			b->wanting++;
+		} else {
+			TAILQ_INSERT_TAIL(&b->shares, s, entry);
+			b->wanting--;
+		}
+	}
+	s->want = want;
 }
 
 /*
  * The fair share of pool bytes: the largest f such that everybody can have
  * min(want, f). Those who want less than an equal part leave the rest to the
- * others, round after round, until nobody new does.
+ * others, round after round, until nobody new does. Only shares that want more
+ * than their base are looked at, and only if the pool is too small for them.
  */
 static uint64_t
 fair_share(const struct chanbudget *b, uint64_t pool)
 {
 	const struct chanbudget_share *s;
 	uint64_t fair = 0, next, left, n;
+	u_int i;
 
+	if (pool == 0)
+		return 0;
+	if (b->wants <= pool)
+		return UINT32_MAX;
 	for (;;) {
 		left = pool;
 		n = 0;
-		TAILQ_FOREACH(s, &b->shares, entry) {
+		s = TAILQ_FIRST(&b->shares);
+		for (i = 0; i < b->wanting; i++, s = TAILQ_NEXT(s, entry)) {
 			if (s->want <= fair)
 				left -= s->want;
 			else
 				n++;
 		}
-		if (n == 0)
-			return fair;
+		/* Not all can have what they want, so n is not 0. */
 		if ((next = left / n) <= fair)
 			return fair;
 		fair = next;
@@ -89,21 +119,17 @@ uint32_t
 chanbudget_ask(struct chanbudget *b, struct chanbudget_share *me,
     uint32_t want, uint32_t outstanding)
 {
-	const struct chanbudget_share *s;
-	uint64_t pool = b->limit, bases = 0, others = 0, fair, extra, out;
+	uint64_t pool, others, fair, extra, out;
 
-	TAILQ_FOREACH(s, &b->shares, entry) {
-		bases += s->base;
-		if (s != me)
-			others += s->held;
-	}
-	pool = pool > bases ? pool - bases : 0;
-	me->want = want > me->base ? want - me->base : 0;
+	pool = b->limit > b->bases ? b->limit - b->bases : 0;
+	others = b->held - me->held;
+	set_want(b, me, want > me->base ? want - me->base : 0);
 	fair = fair_share(b, pool);
 	extra = MINIMUM(me->want, fair);
 	/* What others hold beyond their part has to come back first. */
 	extra = MINIMUM(extra, pool > others ? pool - others : 0);
 	out = outstanding > me->base ? outstanding - me->base : 0;
 	me->held = MAXIMUM(extra, out);
+	b->held = others + me->held;
 	return me->base + extra;
 }

@@ -39,27 +39,36 @@ struct chanbudget_share {
 
 struct chanbudget {
 	uint32_t limit;		/* bytes, for all windows together */
+	u_int wanting;		/* shares whose want is not 0: the first ones */
+	uint64_t bases;		/* bytes, sum over all shares */
+	uint64_t wants;		/* bytes, sum over all shares */
+	uint64_t held;		/* bytes, sum over all shares */
 	TAILQ_HEAD(, chanbudget_share) shares;
 };
 
 /* Allocates a budget of limit bytes; NULL when out of memory. */
-struct chanbudget *chanbudget_new(uint32_t);
+struct chanbudget *chanbudget_new(uint32_t limit);
 
 /* Frees the budget. All shares must have left. */
-void	 chanbudget_free(struct chanbudget *);
+void	 chanbudget_free(struct chanbudget *b);
 
-/* A channel with a guaranteed window of base bytes joins, or leaves. */
-void	 chanbudget_join(struct chanbudget *, struct chanbudget_share *,
-	    uint32_t);
-void	 chanbudget_leave(struct chanbudget *, struct chanbudget_share *);
+/* A channel with a guaranteed window of base bytes joins the budget. */
+void	 chanbudget_join(struct chanbudget *b, struct chanbudget_share *s,
+	    uint32_t base);
+
+/* A channel leaves; what it held is free for others at once. */
+void	 chanbudget_leave(struct chanbudget *b, struct chanbudget_share *s);
 
 /*
- * Ask for a window of want bytes while outstanding bytes of credit and
+ * Asks for a window of want bytes while outstanding bytes of credit and
  * backlog are still out. Returns the window (bytes) that the share may have
  * now: never under its base, never such that the windows, and what is still
- * out beyond them, pass the limit (unless the bases alone do).
+ * out beyond them, pass the limit (unless the bases alone do). Its time does
+ * not depend on the number of shares, unless the pool over all bases is too
+ * small for what is wanted: then on those that want more than their base, of
+ * which there are at most limit / base.
  */
-uint32_t chanbudget_ask(struct chanbudget *, struct chanbudget_share *,
-	    uint32_t, uint32_t);
+uint32_t chanbudget_ask(struct chanbudget *b, struct chanbudget_share *me,
+	    uint32_t want, uint32_t outstanding);
 
 #endif /* CHANBUDGET_H */

@@ -19,6 +19,7 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/mman.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,10 +126,132 @@ random_asks(void)
 	TEST_DONE();
 }
 
+/* Bytes that all take if each gets its want, f at most; me wants `want`. */
+static uint64_t
+taken(const struct chanbudget_share *s, u_int n, u_int me, uint32_t want,
+    uint32_t f)
+{
+	uint64_t sum = 0;
+	u_int i;
+
+	for (i = 0; i < n; i++)
+		sum += MINIMUM(f, i == me ? want : s[i].want);
+	return sum;
+}
+
+/* What chanbudget_ask() is to return: the largest part that all can have */
+static uint32_t
+expected(const struct chanbudget_share *s, u_int n, u_int me, uint32_t want)
+{
+	uint64_t pool = LIMIT, others = 0, left;
+	uint32_t fair = 0, bit;
+	u_int i;
+
+	for (i = 0; i < n; i++) {
+		pool -= MINIMUM(pool, s[i].base);
+		others += i == me ? 0 : s[i].held;
+	}
+	want = want > s[me].base ? want - s[me].base : 0;
+	for (bit = 1U << 31; bit != 0; bit >>= 1) {
+		if (taken(s, n, me, want, fair | bit) <= pool)
+			fair |= bit;
+	}
+	left = pool > others ? pool - others : 0;
+	want = MINIMUM(want, fair);
+	return s[me].base + MINIMUM(want, left);
+}
+
+/* Shares of any base come, ask and leave, in any order. */
+static void
+random_shares(void)
+{
+	struct chanbudget *b;
+	struct chanbudget_share s[NSHARES];
+	uint32_t want, gets;
+	uint64_t state = 43;
+	u_int k, i, n = 0;
+
+	TEST_START("chanbudget what a share gets, of all that come and go");
+	ASSERT_PTR_NE((b = chanbudget_new(LIMIT)), NULL);
+	for (k = 0; k < 100000; k++) {
+		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+		want = (state >> 36) % (1 << (15 + (state >> 33) % 14));
+		if (n < NSHARES && (n == 0 || state >> 60 == 0)) {
+			chanbudget_join(b, &s[n++], want / 8);
+			continue;
+		}
+		if (state >> 60 == 1) {
+			while (n > (state >> 33) % NSHARES)
+				chanbudget_leave(b, &s[--n]);
+			continue;
+		}
+		i = (state >> 50) % n;
+		gets = expected(s, n, i, want);
+		ASSERT_U32_EQ(chanbudget_ask(b, &s[i], want,
+		    (state >> 34) % (LIMIT / 4)), gets);
+	}
+	while (n > 0)
+		chanbudget_leave(b, &s[--n]);
+	chanbudget_free(b);
+	TEST_DONE();
+}
+
+#ifdef MAP_ANON
+/*
+ * Asks while n other channels must not be looked at: with many, the time that
+ * this takes would add up.
+ */
+static void
+others_alone(uint32_t want, u_int n, uint32_t gets)
+{
+	struct chanbudget *b;
+	struct chanbudget_share *s, mine[3];
+	size_t len = n * sizeof(*s);
+	u_int i;
+
+	s = mmap(NULL, len, PROT_READ|PROT_WRITE, MAP_ANON|MAP_PRIVATE, -1, 0);
+	ASSERT_PTR_NE(s, MAP_FAILED);
+	ASSERT_PTR_NE((b = chanbudget_new(LIMIT)), NULL);
+	chanbudget_join(b, &mine[2], 1);	/* idle, next to others */
+	for (i = 0; i < n; i++)
+		chanbudget_join(b, &s[i], BASE);
+	for (i = 0; i < 2; i++) {
+		chanbudget_join(b, &mine[i], 1);
+		chanbudget_ask(b, &mine[i], want, 0);
+	}
+	ASSERT_INT_EQ(mprotect(s, len, PROT_NONE), 0);
+	ASSERT_U32_EQ(chanbudget_ask(b, &mine[0], want, 0), gets);
+	ASSERT_INT_EQ(mprotect(s, len, PROT_READ|PROT_WRITE), 0);
+	for (i = 0; i < n; i++)
+		chanbudget_leave(b, &s[i]);
+	for (i = 0; i < 3; i++)
+		chanbudget_leave(b, &mine[i]);
+	chanbudget_free(b);
+	munmap(s, len);
+}
+
+static void
+many(void)
+{
+	TEST_START("chanbudget time of many channels");
+	test_subtest_info("no budget over the bases");
+	others_alone(LIMIT, 1000, 1);
+	test_subtest_info("enough for all");
+	others_alone(10, 49, 10);
+	test_subtest_info("too little for two, others idle");
+	others_alone(LIMIT, 49, MIB - 1);
+	TEST_DONE();
+}
+#endif
+
 void
 test_chanbudget(void)
 {
 	alone();
 	shared();
 	random_asks();
+	random_shares();
+#ifdef MAP_ANON
+	many();
+#endif
 }
