@@ -189,7 +189,8 @@ main(int argc, char **argv)
 		start(&s, argv[2], 0);
 		open_all(&s);
 	} else {
-		fprintf(stderr, "usage: chain seal CIPHER | open CIPHER | copy\n");
+		fprintf(stderr,
+		    "usage: chain seal CIPHER | open CIPHER | copy\n");
 		exit(1);
 	}
 	exit(0);

@@ -336,8 +336,8 @@ bound_unsent(struct ssh *ssh, struct channel_windows *ws)
 
 /*
  * While a channel has more to send than the path takes, Nagle's algorithm sees
- * to it that segments are full: bound as it is, the kernel's queue often ends in
- * a part of one. Where many are lost, it is segments that count.
+ * to it that segments are full: bound as it is, the kernel's queue often ends
+ * in a part of one. Where many are lost, it is segments that count.
  */
 static void
 fill_segments(struct ssh *ssh, struct channel_windows *ws,

@@ -62,7 +62,7 @@ void	 channel_window_wait(struct ssh *ssh, const Channel *c,
 size_t	 channel_window_send(struct ssh *, Channel *,
 	    struct channel_windows *, size_t);
 
-/* Notes that a message of SSH's own was sent, which the peer answers at once. */
+/* Notes that a message of SSH's own was sent: the peer answers it at once. */
 void	 channel_window_asked(Channel *c);
 
 /*

@@ -223,7 +223,8 @@ decide(struct chanwin *cw, uint64_t interval_us)
 		room = MAXIMUM(room, cw->bdp / 2) + 3 * cw->growth;
 	else
 		room = MINIMUM(room, CHANWIN_HEADROOM_UNKNOWN + 3 * cw->gain);
-	if (!cw->bounded_peer && cw->limited == CHANWIN_GREW && 2 * cw->bdp > room)
+	if (!cw->bounded_peer && cw->limited == CHANWIN_GREW &&
+	    2 * cw->bdp > room)
 		cw->limited = CHANWIN_PEER;
 	headroom = MINIMUM(2 * cw->bdp, room);
 	if (cw->bounded_peer && cw->late)

@@ -84,7 +84,7 @@ enum chanwin_limited {
 	CHANWIN_BASE,		/* the initial window suffices, or no RTT */
 	CHANWIN_GREW,		/* BDP plus headroom, which growth adds to */
 	CHANWIN_PATH,		/* BDP plus headroom */
-	CHANWIN_PEER,		/* ditto, no more as its buffers follow credit */
+	CHANWIN_PEER,		/* less than that: its buffers follow credit */
 	CHANWIN_READER,		/* the local consumer lags behind the path */
 	CHANWIN_BUDGET		/* the limit passed in */
 };

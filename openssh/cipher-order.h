@@ -24,8 +24,9 @@
 
 /*
  * Whether the CPU has instructions for AES and for the hash of GCM, by what
- * OpenSSL says that it uses: a string of OPENSSL_info(OPENSSL_INFO_CPU_SETTINGS)
- * (OpenSSL 3.0, crypto/info.c), or NULL.
+ * OpenSSL says that it uses: a string of
+ * OPENSSL_info(OPENSSL_INFO_CPU_SETTINGS) (OpenSSL 3.0, crypto/info.c), or
+ * NULL.
  */
 int	 cipher_order_has_aes(const char *);
 

@@ -43,7 +43,7 @@ struct pathinband {
 	uint64_t sent_us;	/* since then */
 	int spoiled;		/* what its answer will say means nothing */
 	uint64_t due_us;	/* when the next may be sent */
-	uint64_t rtt_us;	/* smoothed, a new one weighs 1/4; 0 = unknown */
+	uint64_t rtt_us;	/* smoothed by 1/4; 0 = unknown */
 	uint64_t least_us;	/* least seen */
 	uint64_t exchange_us;	/* least of other exchanges; 0 = none yet */
 };

@@ -22,7 +22,7 @@ struct path_info {
 	uint64_t rtt_us;	/* smoothed round trip time */
 	uint64_t min_rtt_us;	/* least seen; 0 = the kernel doesn't say */
 	uint64_t late;		/* segments out of order so far; 0 = likewise */
-	uint64_t send_rate;	/* bytes/s, the most it would send; 0 = likewise */
+	uint64_t send_rate;	/* bytes/s that it would send; 0 = likewise */
 	int full;		/* there is more to send than it takes now */
 };
 
@@ -80,7 +80,8 @@ struct path_rtt {
 
 	/* state */
 	uint64_t least_us;	/* of the path as it is now, without queues */
-	uint64_t rate, best;	/* bytes/s: last round trip's; slowly forgotten */
+	uint64_t rate;		/* bytes/s, of the last round trip */
+	uint64_t best;		/* bytes/s, the best one, slowly forgotten */
 	uint64_t since_us;	/* when the one now measured began, and what */
 	uint64_t consumed;	/* had been consumed by then, bytes */
 };

@@ -19,9 +19,9 @@
 
 /*
  * The rate of the last seconds: what a meter shows while it runs. A mean over
- * the whole, or one that ages, still tells of a start or a stall long ago. Pure:
- * times and counts in, a rate out. Times are seconds of a clock that doesn't
- * step back, counts are bytes.
+ * the whole, or one that ages, still tells of a start or a stall long ago.
+ * Pure: times and counts in, a rate out. Times are seconds of a clock that
+ * doesn't step back, counts are bytes.
  */
 
 /* Seconds that the rate is of, and the least that two samples are apart */

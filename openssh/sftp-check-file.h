@@ -27,7 +27,7 @@ struct sshbuf;
 #define SFTP_CHECK_LEN		32	/* bytes of a digest */
 #define SFTP_CHECK_BLOCK_MIN	256	/* bytes of content */
 #define SFTP_CHECK_MAX		4096	/* digests in a reply */
-#define SFTP_CHECK_BYTES	(32 * 1024 * 1024)	/* bytes a request reads */
+#define SFTP_CHECK_BYTES	(32 * 1024 * 1024)	/* read for a request */
 
 /*
  * Appends to reply the digest of each block of block bytes (0: of all in one),

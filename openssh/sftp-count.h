@@ -36,7 +36,7 @@ void	 sftp_count_end(void);
 /* So many files more are to be copied. */
 void	 sftp_count_found(u_int);
 
-/* The same of the files in a list that ends with NULL; links are not counted. */
+/* The same of the files in a list that ends with NULL, without links. */
 void	 sftp_count_entries(struct SFTP_DIRENT **);
 
 /*

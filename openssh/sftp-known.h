@@ -19,9 +19,9 @@
 #define SFTP_KNOWN_H
 
 /*
- * Attributes of the only match of a glob with GLOB_KEEPSTAT, which just asked the
- * server for them: a copy needs no round trip to ask again. NULL if there are
- * more, or they don't say what will be copied.
+ * Attributes of the only match of a glob with GLOB_KEEPSTAT, which just asked
+ * the server for them: a copy needs no round trip to ask again. NULL if there
+ * are more, or they don't say what will be copied.
  */
 Attrib *sftp_known(const glob_t *, Attrib *);
 

@@ -527,7 +527,7 @@ many_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
 	if (!sftp_room_parallel(&room))
 		return NULL;
 #ifdef __GLIBC__
-	/* One thread runs at a time. An arena each takes 64 MiB of addresses. */
+	/* One thread runs at a time; an arena each is 64 MiB of addresses. */
 	(void)mallopt(M_ARENA_MAX, 1);
 #endif
 	many = xcalloc(1, sizeof(*many));
@@ -890,7 +890,7 @@ sftp_many_wait_sent(struct sftp_many *many, struct sftp_jobs *jobs)
 void
 sftp_many_dir_sent(struct sftp_many *many, int depth)
 {
-	/* One in the thread of another directory is not the whole of its job. */
+	/* One in another directory's thread is not the whole of its job. */
 	if (many != NULL && depth != 0 && many->now->job.depth == depth)
 		job_sent(many, many->now);
 }

@@ -106,7 +106,8 @@ tcp_congestion_set(int fd, const char *list)
 		debug("TCPCongestion: %s%s, was %s", refused ? refused : "",
 		    name, now);
 	else
-		logit("TCPCongestion: %sconnection stays with %s", refused, now);
+		logit("TCPCongestion: %sconnection stays with %s", refused,
+		    now);
 	free(refused);
 }
 #else

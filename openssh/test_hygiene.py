@@ -109,6 +109,16 @@ def test_ruff():
                   "F811,E402", *tracked("*.py")], cwd=TOP)
 
 
+def test_columns():
+    """Of C, with tabs as wide as 8: 80 at most."""
+    found = []
+    for name in tracked("*.c", "*.h"):
+        with open(os.path.join(TOP, name)) as f:
+            found += [f"{name}:{number}" for number, line in
+                      enumerate(f, 1) if len(line.expandtabs().rstrip()) > 80]
+    assert not found
+
+
 def hardening(path):
     """(Its status is that of a failure for what neither has.)"""
     done = subprocess.run([needs("hardening-check"), "--nocolor", path],

@@ -83,10 +83,12 @@ cgroup_limit(const char *root, const char *mount, char *cgroup,
 	char path[PATH_MAX];
 	uint64_t limit = UINT64_MAX, n;
 	char *slash;
+	int len;
 
 	for (;;) {
-		if ((size_t)snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s%s/%s",
-		    root, mount, cgroup, file) < sizeof(path)) {
+		len = snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s%s/%s",
+		    root, mount, cgroup, file);
+		if (len >= 0 && (size_t)len < sizeof(path)) {
 			n = read_limit(path);
 			limit = MINIMUM(limit, n);
 		}

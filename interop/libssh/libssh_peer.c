@@ -161,8 +161,9 @@ main(int argc, char **argv)
 	ssh_options_set(ssh, SSH_OPTIONS_USER, "root");
 	if (ssh_connect(ssh) != SSH_OK)
 		errx(1, "connect: %s", ssh_get_error(ssh));
-	if (ssh_pki_import_privkey_file(argv[5], NULL, NULL, NULL, &key) !=
-	    SSH_OK || ssh_userauth_publickey(ssh, NULL, key) != SSH_AUTH_SUCCESS)
+	if (ssh_pki_import_privkey_file(argv[5], NULL, NULL, NULL,
+	    &key) != SSH_OK ||
+	    ssh_userauth_publickey(ssh, NULL, key) != SSH_AUTH_SUCCESS)
 		errx(1, "login: %s", ssh_get_error(ssh));
 	if (strcmp(argv[1], "sftp") == 0)
 		copy_sftp(ssh, get, argv[6], argv[7]);

@@ -28,10 +28,10 @@
 struct fake {
 	/* set by the test */
 	uint64_t now_us;		/* of monotime_double(); 0 = real */
-	const struct path_info *path;	/* what path_probe() finds, NULL = real */
-	int path_errno;			/* with which it fails; 0 = it doesn't */
+	const struct path_info *path;	/* path_probe() finds it; NULL = real */
+	int path_errno;			/* its errno; 0 = it succeeds */
 	u_int waiting;			/* bytes, of path_waiting() */
-	uint64_t counters;		/* bytes, where a chanwin starts to count */
+	uint64_t counters;		/* bytes, a new chanwin has counted */
 	const void *watched;		/* memory: is it wiped when freed? */
 	size_t watched_len;		/* bytes */
 

@@ -135,7 +135,8 @@ hostile(void)
 	memset(&ib, 0, sizeof(ib));
 	ib.refused = 1;
 	pathinband_sent(&ib, now);
-	ASSERT_INT_EQ(pathinband_due(&ib, now + 1000ULL * PATHINBAND_LOST_US), 0);
+	ASSERT_INT_EQ(pathinband_due(&ib,
+	    now + 1000ULL * PATHINBAND_LOST_US), 0);
 	pathinband_abandon(&ib);
 	ASSERT_INT_EQ(pathinband_due(&ib, now + 1), 1);
 	for (i = 0; i < 1000; i++)

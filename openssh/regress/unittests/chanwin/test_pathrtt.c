@@ -202,8 +202,8 @@ sources(void)
 		{ 1, 1, 6, 6, 0 },		/* LAN, the same slack */
 		{ 1, 1, 50, 50, 1 },		/* a forwarder near by */
 		{ 180, 100, 400, 101, 0 },	/* queues on a direct path */
-		{ 180, 100, 190, 190, 1 },	/* and on one with a forwarder */
-		{ 100, 0, 120, 120, 0 },	/* no least one from the kernel */
+		{ 180, 100, 190, 190, 1 },	/* and with a forwarder */
+		{ 100, 0, 120, 120, 0 },	/* the kernel has no least */
 		{ 100, 0, 131, 131, 1 },
 	};
 	struct path_info tcp, ssh;
@@ -224,8 +224,8 @@ sources(void)
 }
 
 /*
- * A LAN's RTT is shorter than a turn of the main loop, which brings much now and
- * nothing then; a queue of our own makes it longer, and no other path.
+ * A LAN's RTT is shorter than a turn of the main loop, which brings much now
+ * and nothing then; a queue of our own makes it longer, and no other path.
  */
 static void
 test_lan_in_bursts(void)

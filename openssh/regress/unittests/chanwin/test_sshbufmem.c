@@ -74,8 +74,8 @@ static void
 resizes(void)
 {
 	static const size_t sizes[] = {
-		256, 100000, MAPPED - 1, MAPPED, MAPPED + 100, 2 * MAPPED, 5 * MAPPED + 1,
-		MAPPED + 5000, 300, 3 * MAPPED, MAPPED - 1, 200
+		256, 100000, MAPPED - 1, MAPPED, MAPPED + 100, 2 * MAPPED,
+		5 * MAPPED + 1, MAPPED + 5000, 300, 3 * MAPPED, MAPPED - 1, 200
 	};
 	size_t i, j, old, new, kept, n = sizeof(sizes) / sizeof(sizes[0]);
 	u_char *d;
@@ -124,7 +124,9 @@ wiped(void)
 static void
 frees(void)
 {
-	static const size_t to[] = { 300, 200000, MAPPED - 1, MAPPED, 2 * MAPPED };
+	static const size_t to[] = {
+		300, 200000, MAPPED - 1, MAPPED, 2 * MAPPED
+	};
 	u_char *d;
 	size_t i;
 

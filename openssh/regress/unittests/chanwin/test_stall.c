@@ -45,7 +45,7 @@
 #define PACKET		(32U * 1024)
 #define TURN		(256 * 1024)	/* the main loop's */
 #define UNSPENT_MAX	(8 * 1024 * 1024)
-#define RELAY_ROOM	(256 * 1024)	/* bytes that go on to a relay at once */
+#define RELAY_ROOM	(256 * 1024)	/* bytes on to a relay at once */
 #define STEP_US		500
 #define STEPS(ms)	((ms) * 1000 / STEP_US)
 #define RELAY_MOST	(4 * 1024 * 1024)	/* bytes */
@@ -238,9 +238,9 @@ flow_init(struct flow *f, uint64_t mbit, uint64_t rtt_ms, int relay)
 }
 
 /*
- * Paths that stall, once they are full, each time for what they carry most_bytes
- * in or less: unspent credit, and goodput. Raw TCP would have all of the rate,
- * as what a stall holds up comes later.
+ * Paths that stall, once they are full, each time for what they carry
+ * most_bytes in or less: unspent credit, and goodput. Raw TCP would have all of
+ * the rate, as what a stall holds up comes later.
  */
 static void
 stall(enum where where, int relay, uint64_t most_bytes)
