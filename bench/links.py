@@ -4,6 +4,7 @@ import os
 import re
 
 from project import HERE, BenchError
+from spec import PATH_FIELDS, Path
 
 TABLE = os.path.join(HERE, "links.tsv")
 COLUMNS = ["name", "rate_mbit", "rtt_ms", "loss", "cc", "cipher", "mb", "what"]
@@ -36,6 +37,7 @@ def parse(fields):
         link["loss"] = row["loss"]
     if row["cipher"] != "-":
         link["cipher"] = row["cipher"]
+    Path(**{f: link[f] for f in PATH_FIELDS if f in link})
     return link
 
 

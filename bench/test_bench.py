@@ -86,6 +86,7 @@ def test_links():
     ("a\t1000\tnan\t-\tcubic\t-\t24\tx", "nan is not from 0.1"),
     ("a\t1000\t1\t5\tcubic\t-\t24\tx", "loss is like 0.1%"),
     ("a\t1000\t1\t-\treno\t-\t24\tx", "cc is cubic or bbr"),
+    ("a\t90000\t900\t-\tcubic\t-\t24\tx", "a BDP of 10125 MB"),
     ("lan\t1000\t1\t-\tcubic\t-\t24\tx", "lan is there already")])
 def test_bad_links(tmp_path, line, error):
     path = tmp_path / "links.tsv"

@@ -19,7 +19,7 @@ sys.path += [os.path.join(TOP, "openssh"), os.path.join(TOP, "hpn-tests")]
 import lab                              # noqa: E402
 from loopback import (OURS, PORT, PRISTINE, place,      # noqa: E402, F401
                       read, wait_until)
-from scenarios import transfer          # noqa: E402
+from spec import transfer               # noqa: E402
 
 BUILT = os.path.join(TOP, "build", "sshtrace")
 SSHTRACE = os.path.join(BUILT, "sshtrace")
@@ -82,7 +82,7 @@ def transfers(request):
     specs = {name: LIMITS[name][0] for name in names
              if not lab.missing_tree(LIMITS[name][0])}
     pool = lab.Pool()
-    yield {name: pool.start(dict(spec, trace=True), f"sshtrace-{name}")
+    yield {name: pool.start(spec.but(trace=True), f"sshtrace-{name}")
            for name, spec in specs.items()}
     pool.executor.shutdown(cancel_futures=True)
 
@@ -110,13 +110,13 @@ def test_names_the_limit(transfers, limited):
         pytest.skip(f"no build/{missing}: see \"make {missing}\"")
     done = transfers[limited].result()
     assert done.result["traces"] == [0, 0]
-    ends = ("server", "client") if spec["direction"] == "get" \
+    ends = ("server", "client") if spec.direction == "get" \
         else ("client", "server")
     for end, direction, limit in zip(ends, ("send", "receive"), wanted):
         rows = done.traced(end)
         assert len(rows) >= 5
         assert {row["direction"] for row in rows} == {direction}
-        if "loss" in spec and direction == "send":
+        if spec.loss and direction == "send":
             assert sum(row["retransmits"] for row in rows) > 0
         assert limit is None or shares(rows).get(limit, 0) >= 75, \
             f"{end}: {shares(rows)}"

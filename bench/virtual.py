@@ -8,9 +8,8 @@ import project                          # noqa: F401
 import lab
 from links import payload_mb_s
 from measure import Missing
-from scenarios import steady_after_s
+from spec import PATH_FIELDS, Spec, steady_after_s
 
-PATH = ("rate_mbit", "rtt_us", "loss", "cc")
 TREE = [10, 20, 4096]       # directories, files in each, bytes in each
 ECHO_S = 10                 # of bulk data beside the keystrokes
 POINTS = 120                # of a series that is kept, at most
@@ -18,8 +17,8 @@ FULL = 0.9                  # of what a link carries is its full rate
 
 
 def spec(r, link, trees):
-    """The run as a transfer of hpn-tests/lab.py."""
-    found = {f: link[f] for f in PATH if f in link}
+    """The run as a Spec of hpn-tests."""
+    found = {f: link[f] for f in PATH_FIELDS if f in link}
     found.update(tool=r["tool"], direction=r["direction"],
                  bytes=link["bytes"], seed=r["repetition"])
     if r["tool"] != "raw":
@@ -36,7 +35,7 @@ def spec(r, link, trees):
         found["bytes"] = link["rate_mbit"] * 125000 * ECHO_S
         if r["tool"] != "raw":
             found.update(channels=1, shell={"every_s": 0.05})
-    return found
+    return Spec(**found)
 
 
 def to_full_rate_s(series, link):
@@ -125,7 +124,7 @@ def echo(r, link, transfer):
     if r["tool"] == "raw":
         figures["loaded_rtt_ms"] = transfer.loaded_rtt_ms()
         return figures, {}
-    start_s = transfer.series.first_s() + steady_after_s(link)
+    start_s = transfer.series.first_s() + steady_after_s(transfer.spec)
     echoes = sorted(ms for t_s, ms in transfer.result["echo_ms"]
                     if t_s > start_s)
     if not echoes:

@@ -15,7 +15,7 @@ import chaos
 sys.path.insert(0, os.path.join(chaos.TOP, "hpn-tests"))
 import lab                              # noqa: E402
 import payload                          # noqa: E402
-from scenarios import MIB, transfer     # noqa: E402
+from spec import MIB, transfer          # noqa: E402
 
 COUNT = 128 * MIB
 STEPS = [[0.3, {"clock_s": 7200}], [0.6, {"clock_s": -5 * 3600}],
@@ -32,7 +32,7 @@ def test_clock_is_stepped(monkeypatch, direction, tool):
     if missing := lab.missing_tree(spec):
         pytest.skip(f"no build/{missing}")
     calm, stepped = (lab.run(s, f"clock-{name}-{direction}") for name, s in
-                     (("calm", spec), ("stepped", dict(spec, changes=STEPS))))
+                     (("calm", spec), ("stepped", spec.but(changes=STEPS))))
     assert len(stepped.read("changes").splitlines()) == len(STEPS)
     for t in (calm, stepped):
         assert t.result["exits"] and not any(t.result["exits"])

@@ -19,7 +19,7 @@ def plot_row(job, side, transfer):
     """A transfer as bench/plot_window.py wants it."""
     first_s = transfer.series.first_s()
     return {
-        "job": job, "side": side, "direction": transfer.spec["direction"],
+        "job": job, "side": side, "direction": transfer.spec.direction,
         "series": [(t - first_s, n) for t, n in transfer.series.rows],
         "window": [(w["t_us"] / 1e6 - first_s, w["target"])
                    for w in transfer.window_trace()],
@@ -28,9 +28,9 @@ def plot_row(job, side, transfer):
 
 def side_of(spec):
     """Whose window it is, as the picture names it: the receiver's."""
-    if spec["tool"] == "raw":
+    if spec.tool == "raw":
         return ""
-    receiver = spec["client" if spec["direction"] == "get" else "server"]
+    receiver = spec.client if spec.direction == "get" else spec.server
     return "ours" if receiver == "openssh" else "stock"
 
 
@@ -50,7 +50,7 @@ def save(name, text, specs):
     with open(os.path.join(folder, "report.txt"), "w") as f:
         f.write(text)
     with open(os.path.join(folder, "transfers.json"), "w") as f:
-        json.dump(specs, f, indent=1)
+        json.dump({n: s.given() for n, s in specs.items()}, f, indent=1)
     rows = []
     for transfer_name, spec in specs.items():
         source = os.path.join(lab.LAB, transfer_name)
@@ -67,7 +67,7 @@ def save(name, text, specs):
             rows.append(plot_row(transfer_name if side else "", side,
                                  transfer))
     if any(r["side"] for r in rows):
-        done = draw(rows, spec["bytes"], spec,
+        done = draw(rows, spec.bytes, spec.given(),
                     os.path.join(folder, "picture.json"),
                     os.path.join(folder, "picture.png"))
         if done.returncode != 0:

@@ -74,8 +74,8 @@ class Transfers:
     @staticmethod
     def guess_s(spec):
         """Seconds of a CPU, for the estimate only: boot, sampling, bytes."""
-        per_gb = 12 if spec["tool"] == "raw" else 45
-        return 4 + spec["bytes"] * spec.get("channels", 1) / 1e9 * per_gb
+        per_gb = 12 if spec.tool == "raw" else 45
+        return 4 + spec.bytes * (spec.channels or 1) / 1e9 * per_gb
 
     def finished(self, name):
         self.done += 1

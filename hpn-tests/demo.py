@@ -9,9 +9,10 @@ import time
 
 import artifacts
 import lab
+from spec import link, raw_of, transfer
 
 SIZE = 256 << 20                        # bytes
-LINK = {"rate_mbit": 1000, "rtt_us": 200000}
+LINK = link("1g-200ms")
 TREES = {"stock": "pristine", "ours": "openssh"}
 DEMO = os.path.join(lab.BUILD, "demo")
 
@@ -59,12 +60,11 @@ def transfers():
     """All transfers of the demo: (job, side) to spec."""
     specs = {}
     for direction in ("get", "put"):
-        specs["raw TCP", direction] = dict(LINK, tool="raw", bytes=SIZE,
-                                           direction=direction)
+        specs["raw TCP", direction] = raw_of(transfer(LINK, direction, SIZE))
     for job, (tool, direction) in JOBS.items():
         for side, tree in TREES.items():
-            specs[job, side] = dict(LINK, tool=tool, direction=direction,
-                                    client=tree, server=tree, bytes=SIZE)
+            specs[job, side] = transfer(LINK, direction, SIZE, tool=tool,
+                                        client=tree, server=tree)
     return specs
 
 
@@ -90,7 +90,7 @@ def measure(specs):
 
 def row(key, transfer, raw):
     """One row of the table and, for the picture, what it was like over time."""
-    ssh = transfer.spec["tool"] != "raw"
+    ssh = transfer.spec.tool != "raw"
     return {
         **artifacts.plot_row(key[0], key[1] if ssh else "", transfer),
         "goodput": transfer.goodput(),          # MB/s
@@ -105,8 +105,8 @@ def print_table(rows):
     def mib(value):
         return "" if value is None else f"{value / 2**20:.1f}"
 
-    print(f"{SIZE / 1e6:.0f} MB at {LINK['rate_mbit'] / 1000:g} Gbit/s over "
-          f"{LINK['rtt_us'] / 1000:g} ms, both sides stock or ours\n")
+    print(f"{SIZE / 1e6:.0f} MB at {LINK.rate_mbit / 1000:g} Gbit/s over "
+          f"{LINK.rtt_us / 1000:g} ms, both sides stock or ours\n")
     print(f"{'':16}{'':7}{'goodput':>9}{'of raw':>8}{'peak window':>13}"
           f"{'peak memory (MiB)':>20}")
     print(f"{'':16}{'':7}{'MB/s':>9}{'TCP':>8}{'MiB':>13}"
@@ -133,14 +133,13 @@ def main():
     done = measure(transfers())
     measured = list(done.values())
     rows = []
-    for key, transfer in done.items():
-        assert transfer.result["sha256"]    # lab.py has compared it
-        raw = done["raw TCP", transfer.spec["direction"]]
-        rows.append(row(key, transfer, raw))
+    for key, t in done.items():
+        assert t.result["sha256"]           # lab.py has compared it
+        rows.append(row(key, t, done["raw TCP", t.spec.direction]))
     results = os.path.join(DEMO, "results.json")
     picture = os.path.join(DEMO, "window.png")
     print_table(rows)
-    done = artifacts.draw(rows, SIZE, LINK, results, picture)
+    done = artifacts.draw(rows, SIZE, LINK.given(), results, picture)
     if done.returncode != 0:
         raise lab.LabError(f"no picture: {done.stderr}")
     print(f"\nEvery file arrived with its SHA-256. Rows: "

@@ -90,7 +90,7 @@ class Transfer:
         self.result = json.loads(self.read("result.json") or "{}")
         self.channels = [
             Series(self.read("series" + (f".{i}" if i else "")))
-            for i in range(spec.get("channels", 1))]
+            for i in range(spec.channels or 1)]
         self.series = self.channels[0]
 
     def read(self, name):
@@ -101,7 +101,7 @@ class Transfer:
             return ""
 
     def receiver_log(self):
-        return self.read("ssh.log" if self.spec["direction"] == "get"
+        return self.read("ssh.log" if self.spec.direction == "get"
                          else "sshd.log")
 
     def samples(self):
@@ -122,7 +122,7 @@ class Transfer:
         if not looks:
             raise Missing("nobody looked at the sender")
         last = max(n["new"] for _, n in looks)
-        total = max(last, self.spec["bytes"]) - CLOSING
+        total = max(last, self.spec.bytes) - CLOSING
         start_s = self.series.first_s() + after_s
         inside = [(t_s, n) for t_s, n in looks if t_s >= start_s and
                   (n["notsent"] > 0 or n["new"] < total)]
@@ -131,7 +131,7 @@ class Transfer:
                           "its steady part")
         (t0_s, first), (t1_s, end) = inside[0], inside[-1]
         # of it what is not SSH's own
-        payload = min(self.spec["bytes"] / (last + looks[-1][1]["notsent"]), 1)
+        payload = min(self.spec.bytes / (last + looks[-1][1]["notsent"]), 1)
         return (end["delivered"] - first["delivered"]) * end["segment"] * \
             payload / (t1_s - t0_s) / 1e6
 
@@ -152,8 +152,8 @@ class Transfer:
         return found
 
     def late(self):
-        return self.series.late(self.spec["rate_mbit"],
-                                self.spec["rtt_us"] / 1e6)
+        return self.series.late(self.spec.rate_mbit,
+                                self.spec.rtt_us / 1e6)
 
     # The window, from the receiver's log at -vv
 
@@ -173,8 +173,8 @@ class Transfer:
     def path_stalls(self):
         """[start_s, end_s] of each time in which nothing passed either way.
         (A relay holds up the data's way only.)"""
-        if self.spec.get("stalls", {}).get("what") != "path" or \
-                self.spec.get("via") == "relay":
+        stalls = self.spec.stalls
+        if not stalls or stalls["what"] != "path" or self.spec.via == "relay":
             return []
         return [[float(t) for t in line.split()]
                 for line in self.read("stalls").splitlines()]
@@ -193,12 +193,12 @@ class Transfer:
         trace = self.window_trace()
         total = max(written for _, written in rows)
         start = max([w for t, w in rows if t < self.series.first_s()] or [0])
-        ratio = self.spec["bytes"] / (total - start)
+        ratio = self.spec.bytes / (total - start)
         result, i, granted = [], 0, WINDOW_STOCK
         stalls = self.path_stalls()
 
         def due_s(adjust):
-            at_s = adjust["t_us"] / 1e6 + self.spec["rtt_us"] / 2e6
+            at_s = adjust["t_us"] / 1e6 + self.spec.rtt_us / 2e6
             return next((end_s for start_s, end_s in stalls
                          if start_s <= at_s < end_s), at_s)
 
@@ -207,7 +207,7 @@ class Transfer:
                 granted = trace[i]["granted"]
                 i += 1
             sent = max(written - start, 0) * ratio
-            if sent < self.spec["bytes"] * 0.999:
+            if sent < self.spec.bytes * 0.999:
                 result.append((t_s, granted - sent))
         return result
 
@@ -238,7 +238,7 @@ class Transfer:
 
     def sender_samples(self):
         """(seconds, text) of each look at the sender's end."""
-        sender = "server" if self.spec["direction"] == "get" else "client"
+        sender = "server" if self.spec.direction == "get" else "client"
         parts = re.split(r"^([\d.]+) (client|server)$", self.read("ss.log"),
                          flags=re.M)[1:]
         return [(float(t_s), text) for t_s, host, text in

@@ -1,10 +1,57 @@
-"""What a row of the table can require: each takes the row's transfers and
+"""What a row of the table can require, each with what its limit may be and the
+fields that its transfer has to have. It takes the row's transfers and
 references, one pair a seed, and the limit, and tells the measured value."""
 
 import statistics
 
+from checked import Number, SpecError, Whole, known, within
 from measure import WINDOW_STOCK
-from scenarios import GB, MIB, steady_after_s
+from spec import GB, MIB, steady_after_s
+
+REQUIREMENTS = {}                       # by name
+SHARE = Number(0, 1)
+TIMES = Number(1, 100)
+COUNT = Whole(1, 10**6)
+BYTES = Whole(1, 10**12, "bytes")
+MS = Number(1, 10**4, "ms")
+
+
+class Requirement:
+    """What may be required: the function that measures it, what its limit may
+    be and whether it is the most or the least, the fields that the transfer
+    has to have, and its least bytes."""
+
+    def __init__(self, measure, limit, at_most, needs, least_bytes):
+        self.measure, self.limit, self.at_most = measure, limit, at_most
+        self.needs, self.least_bytes = needs, least_bytes
+
+    def applies(self, spec):
+        """Raises SpecError where it can't be measured."""
+        name = self.measure.__name__
+        for field in self.needs:
+            if getattr(spec, field) is None:
+                raise SpecError(f"{name}: needs a transfer with {field}")
+        if spec.bytes < self.least_bytes:
+            raise SpecError(f"{name}: needs {self.least_bytes} bytes, not "
+                            f"{spec.bytes}")
+
+
+def requirement(limit, at_most=False, needs=(), least_bytes=1):
+    """Makes a function one, by its name."""
+    def add(measure):
+        REQUIREMENTS[measure.__name__] = Requirement(
+            measure, limit, at_most, needs, least_bytes)
+        return measure
+    return add
+
+
+def required(must):
+    """Checks what a row requires: {name: limit}."""
+    if not isinstance(must, dict) or not must:
+        raise SpecError(f"{must!r} is not {{requirement: limit}}")
+    for name, limit in must.items():
+        known(name, REQUIREMENTS, "requirement")
+        within(name, REQUIREMENTS[name].limit, limit)
 
 
 def ratio(pairs, of):
@@ -13,7 +60,10 @@ def ratio(pairs, of):
         statistics.median(of(raw) for _, raw in pairs)
 
 
+@requirement(SHARE)
 def steady(m, pairs, least):
+    """Rate at which the sender's TCP delivered data after slow start, of raw
+    TCP's."""
     after_s = steady_after_s(pairs[0][0].spec)
     m.at_least("steady part, of raw TCP",
                ratio(pairs, lambda t: t.steady(after_s)), least, "{:.1%}")
@@ -21,63 +71,76 @@ def steady(m, pairs, least):
            f"{ratio(pairs, lambda t: t.goodput(after_s)):.1%}")
 
 
+@requirement(SHARE)
 def goodput(m, pairs, least):
+    """Goodput of the whole transfer, of raw TCP's."""
     m.at_least("goodput, of raw TCP", ratio(pairs, lambda t: t.goodput()),
                least, "{:.1%}")
 
 
+@requirement(SHARE)
 def settled(m, pairs, least):
-    """What the reader got, once slow start is over."""
+    """Goodput after slow start as the reader saw it, of raw TCP's."""
     after_s = steady_after_s(pairs[0][0].spec)
     m.at_least("goodput after slow start, of raw TCP",
                ratio(pairs, lambda t: t.goodput(after_s)), least, "{:.1%}")
 
 
+@requirement(TIMES)
 def times(m, pairs, least):
+    """Goodput of the whole transfer, as a multiple of raw TCP's."""
     m.at_least("goodput, times raw TCP's", ratio(pairs, lambda t: t.goodput()),
                least, "{:.0f}")
 
 
+@requirement(SHARE)
 def late(m, pairs, least):
-    """Over the second half of the bytes: by then it is the loss that decides,
-    and not the luck of how long slow start went without."""
+    """Goodput of the second half of the bytes, of raw TCP's. By then loss
+    decides, and not how long slow start happened to go without."""
     m.at_least("second half, of raw TCP", ratio(pairs, lambda t: t.late()),
                least, "{:.1%}")
     m.note(f"all of it: {ratio(pairs, lambda t: t.goodput()):.1%}")
 
 
+@requirement(SHARE, at_most=True)
 def held_up(m, pairs, most):
-    """Share of the samples in which the sender's TCP could have sent, and
-    had nothing to send: it is ours that held it up."""
+    """Share of the samples, at most, in which the sender's TCP could have sent
+    and ssh had given it nothing."""
     held = [sample for t, _ in pairs for sample in t.held_up()]
     m.at_least("samples of the sender", len(held), 40, "{}")
     m.at_most("of them held up by us", sum(held) / len(held), most, "{:.1%}")
 
 
+@requirement(SHARE)
 def full_segments(m, pairs, least):
-    """Bytes that a segment carried, on average."""
+    """Mean size of a segment, of a full one."""
     m.at_least("mean segment, of a full one",
                min(t.mean_segment() for t, _ in pairs), least, "{:.1%}")
 
 
+@requirement(TIMES, at_most=True, least_bytes=GB)
 def first_gb(m, pairs, most):
+    """Time for the first GB, as a multiple of raw TCP's."""
     m.at_most("first GB, of raw TCP's time",
               ratio(pairs, lambda t: t.series.seconds(GB)), most, "{:.2f} x")
 
 
+@requirement(SHARE, needs=["pause"])
 def after_pause(m, pairs, least):
-    """From the first byte after the pause to the last one."""
+    """Time from the first byte after the pause to the last one: raw TCP's
+    divided by ours."""
     def seconds(t):
-        at = t.spec["pause"][0]
+        at = t.spec.pause[0]
         return t.series.at(t.series.total) - t.series.at(at + 1)
     m.at_least("time after the pause, raw TCP's of ours",
                1 / ratio(pairs, seconds), least, "{:.1%}")
 
 
+@requirement(COUNT, at_most=True)
 def adjusts(m, pairs, most):
-    """Window adjusts of one channel in any round trip."""
+    """Largest number of window adjusts that a channel sent in a round trip."""
     t, _ = pairs[0]
-    rtt_us, counts = t.spec["rtt_us"], [0]
+    rtt_us, counts = t.spec.rtt_us, [0]
     channels = {}
     for w in t.window_trace():
         recent = channels.setdefault(w["channel"], [])
@@ -89,8 +152,9 @@ def adjusts(m, pairs, most):
     m.at_most("adjusts a round trip", max(counts), most, "{}")
 
 
+@requirement(BYTES, at_most=True)
 def unspent(m, pairs, most):
-    """Credit that the sender holds and has not spent."""
+    """Largest credit that the sender held and had not spent."""
     held = [n for _, n in pairs[0][0].unspent()]
     m.at_least("samples of unspent credit", len(held), 50, "{}")
     # one without credit would send nothing: that it was measured
@@ -98,12 +162,13 @@ def unspent(m, pairs, most):
     m.at_most("unspent credit, MiB", max(held) / MIB, most / MIB, "{:.1f}")
 
 
+@requirement(SHARE)
 def stock_window(m, pairs, least):
-    """Of what a window of 2 MiB a round trip can carry, or the link."""
+    """Goodput, of what stock's window of 2 MiB allows or the path carries."""
     t, raw = pairs[0]
     path = t.spec
     m.at_least("goodput, of 2 MiB a round trip", t.goodput(1.0) /
-               min(WINDOW_STOCK / path["rtt_us"], raw.goodput(1.0)),
+               min(WINDOW_STOCK / path.rtt_us, raw.goodput(1.0)),
                least, "{:.1%}")
 
 
@@ -114,8 +179,9 @@ def span(t):
             min(c.at(c.total) for c in t.channels))
 
 
+@requirement(SHARE, needs=["channels"])
 def together(m, pairs, least):
-    """All channels, once they run, until the first one ends."""
+    """Goodput of all channels together while all of them run, of raw TCP's."""
     t, raw = pairs[0]
     start_s, end_s = span(t)
     start_s += steady_after_s(t.spec)
@@ -124,7 +190,9 @@ def together(m, pairs, least):
                raw.goodput(steady_after_s(t.spec)), least, "{:.1%}")
 
 
+@requirement(SHARE, needs=["channels"])
 def share(m, pairs, least):
+    """Bytes of the slowest channel, of those of the fastest."""
     t, _ = pairs[0]
     start_s, end_s = span(t)
     counts = [c.arrived(end_s) - c.arrived(start_s) for c in t.channels]
@@ -132,9 +200,10 @@ def share(m, pairs, least):
                least, "{:.1%}")
 
 
+@requirement(MS, at_most=True, needs=["shell"])
 def echo(m, pairs, most):
-    """Keystroke to echo, once slow start is over: 99 % within the RTT that raw
-    TCP has on the path, in the queue that it fills, and so many ms."""
+    """Time from keystroke to echo after slow start: how much 99 % of them may
+    exceed the RTT of raw TCP on the path, whose queue it fills."""
     t, raw = pairs[0]
     start_s = t.series.first_s() + steady_after_s(t.spec)
     echoes = sorted(ms for t_s, ms in t.result["echo_ms"] if t_s > start_s)
@@ -146,7 +215,9 @@ def echo(m, pairs, most):
     m.note(f"p90 {p90:.0f}")
 
 
+@requirement(COUNT)
 def rekeys(m, pairs, least):
+    """Number of times that the client got new keys in mid-transfer."""
     log = pairs[0][0].read("ssh.log")
     m.at_least("new keys", log.count("SSH2_MSG_NEWKEYS received") - 1, least,
                "{}")

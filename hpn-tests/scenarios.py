@@ -1,102 +1,66 @@
 """The table of scenarios: data. test_scenarios.py runs them; what a row can't
-say has a file of its own. The fields of a transfer are in lab.py.
+say has a file of its own. README.md lists the fields of a row and of its
+transfer (spec.py), and what a row can require (requirements.py).
 
-A row has a name, a level (check: in every run of the tests; netem; grid:
-only in the full run; self: for test_suite.py), a transfer, and what must hold:
-see requirements.py. Each is measured against raw TCP on the same path in the
-same run. "until" names the issue until which it is expected to fail, and has
-to.
+Each is measured against raw TCP on the same path in the same run. A row with a
+word that doesn't exist, or a value that can't be, is an error before anything
+runs.
 """
 
-import math
+import functools
 
-GB = 10**9
-MIB = 1 << 20
+from checked import (Checked, Each, Like, OneOf, SpecError, Whole, checked,
+                     field)
+from requirements import REQUIREMENTS, required
+from spec import (GB, MIB, Spec, bdp, link, raw_name, raw_of, transfer)
 
-RATES_MBIT = {"10m": 10, "100m": 100, "1g": 1000, "10g": 10000}
-AES = "aes128-gcm@openssh.com"
 BUDGET = 128 * MIB              # bytes, of all windows: CHANBUDGET_DEFAULT
+LEVELS = ("check", "netem", "grid", "self")
 
 
-def link(name):
-    """The path "1g-200ms": rate, and RTT of both directions."""
-    rate, rtt = name.split("-")
-    return {"rate_mbit": RATES_MBIT[rate], "rtt_us": int(rtt[:-2]) * 1000}
+def spec(value):
+    if not isinstance(value, Spec):
+        raise SpecError(f"{value!r} is no transfer(...)")
 
 
-def bdp(path):
-    """Bytes in flight that fill it."""
-    return path["rate_mbit"] * path["rtt_us"] // 8
+@checked
+class Row(Checked):
+    name: str = field(Like(r"[\w.-]+", "a word"), "unique",
+                      needed=True)
+    level: str = field(
+        OneOf(*LEVELS, what="level"),
+        "check runs in \"make check\", netem in \"make check-netem\", grid in "
+        "\"make check-netem-full\", self in test_suite.py", needed=True)
+    spec: Spec = field(spec, "`transfer(path, direction, bytes, ...)`",
+                       needed=True)
+    must: dict = field(required, "`{requirement: limit}`, see below",
+                       needed=True)
+    until: str = field(Like(r".+", "an issue"),
+                       "expected failure until this is done; passing early "
+                       "fails the run")
+    seeds: tuple = field(Each(Whole(1, 2**31)),
+                         "measure with each of these seeds; the requirements "
+                         "hold for the median")
 
+    def __post_init__(self):
+        super().__post_init__()
+        for name in self.must:
+            REQUIREMENTS[name].applies(self.spec)
 
-def steady_after_s(path):
-    """When slow start is over, seconds after the first byte: a sender that
-    doubles each RTT has filled any of these paths in 15."""
-    return 15 * path["rtt_us"] / 1e6 + 0.05
+    @functools.cached_property
+    def transfers(self):
+        """Those to measure, by name: one of each seed."""
+        sampled = self.spec.but(unspent=True) if "unspent" in self.must \
+            else self.spec
+        if not self.seeds:
+            return {self.name: sampled}
+        return {f"{self.name}-seed{seed}": sampled.but(seed=seed)
+                for seed in self.seeds}
 
-
-def amount(path):
-    """Bytes enough for a slow start from 10 segments, which takes 2 BDP, for
-    full rate until steady_after_s, and then 4 RTT and a second, in which a
-    segment lost to a full queue shows as what it is. (2 BDP to spare: a
-    handshake has opened ssh's congestion window already.)"""
-    slow_start_rtts = math.log2(max(bdp(path) / 14480, 1))
-    return max(int((15 - slow_start_rtts + 8) * bdp(path)) +
-               path["rate_mbit"] * 125000, 16 * MIB)
-
-
-def transfer(path, direction="get", count=None, **more):
-    spec = {"tool": "ssh", "client": "openssh", "server": "openssh",
-            "direction": direction}
-    spec.update(link(path) if isinstance(path, str) else path)
-    # At 10 Gbit/s a cipher that needs no new keys on the way: the default
-    # renews them every GB, which stops the data for 3 RTT.
-    if spec["rate_mbit"] == 10000:
-        spec["cipher"] = AES
-    spec["bytes"] = count or amount(spec)
-    spec.update(more)
-    return spec
-
-
-# What the path alone decides: the fields that raw TCP has too
-PATH = ("direction", "bytes", "rate_mbit", "rtt_us", "cc", "tcp_buffers",
-        "queue_bdp", "queue_packets", "loss", "reorder", "jitter_percent",
-        "aqm", "changes", "seed", "slot_us", "pause")
-
-
-def raw_of(spec):
-    """The reference: plain TCP on the same path. With several channels, for
-    all that they carry."""
-    raw = {k: spec[k] for k in PATH if k in spec}
-    if spec.get("via") in ("jump", "relay"):    # relayed the same way
-        raw["via"] = spec["via"]
-    if spec.get("stalls", {}).get("what") == "path":
-        raw["stalls"] = spec["stalls"]
-    raw["bytes"] *= spec.get("channels", 1)
-    return dict(raw, tool="raw")
-
-
-def raw_name(spec):
-    raw = raw_of(spec)
-    return "raw-" + "-".join(
-        f"{raw[k]}" if k in ("direction", "rate_mbit", "rtt_us", "bytes")
-        else f"{k}-{raw[k]}" for k in PATH + ("via", "stalls")
-        if k in raw).translate(
-            str.maketrans(" %[]{}\"':,", "__________"))
-
-
-class Row:
-    def __init__(self, name, level, spec, must, until=None, seeds=(None,)):
-        self.name, self.level, self.must = name, level, must
-        self.until, self.seeds = until, seeds
-        if "unspent" in must:
-            spec = dict(spec, unspent=True)
-        self.transfers, self.references = {}, {}
-        for seed in seeds:
-            s = dict(spec) if seed is None else dict(spec, seed=seed)
-            self.transfers[name + (f"-seed{seed}" if seed else "")] = s
-            self.references[raw_name(s)] = raw_of(s)
-        self.spec = spec
+    @functools.cached_property
+    def references(self):
+        """Of each transfer that of raw TCP, by name."""
+        return {raw_name(s): raw_of(s) for s in self.transfers.values()}
 
 
 ROWS = []
@@ -104,7 +68,12 @@ OTHER = {}                              # transfers of the files beside
 
 
 def row(name, level, spec, must, **more):
-    ROWS.append(Row(name, level, spec, must, **more))
+    try:
+        if name in (r.name for r in ROWS):
+            raise SpecError("is there already")
+        ROWS.append(Row(name=name, level=level, spec=spec, must=must, **more))
+    except SpecError as e:
+        raise SpecError(f"row {name!r}: {e}") from None
 
 
 # 1. The grid, and the cells of it that "check" runs
@@ -122,14 +91,14 @@ def grid_row(rate, rtt, tool, direction):
     name = f"{rate}-{rtt}ms-{tool}-{direction}"
     spec = transfer(f"{rate}-{rtt}ms", direction, tool=tool)
     if tool in ("scp", "sftp"):
-        spec["bytes"] = min(spec["bytes"], 2 * GB)
+        spec = spec.but(bytes=min(spec.bytes, 2 * GB))
     # The windows' budget is less than this BDP
     least = 0.95 * min(1, BUDGET / bdp(spec))
     row(name, "check" if name in TELLING else "grid", spec,
         {"steady": round(least, 3)})
 
 
-for rate in RATES_MBIT:
+for rate in ("10m", "100m", "1g", "10g"):
     for rtt in (1, 20, 100, 200, 300):
         for tool in TOOLS:
             for direction in ("get", "put"):
@@ -275,7 +244,7 @@ for path, fields in (("100m-20ms", {}), ("100m-100ms", {"aqm": 1}),
     for direction in ("get", "put"):
         row(f"shell-beside-{path}" + "-aqm" * len(fields) + f"-{direction}",
             "netem",
-            transfer(path, direction, link(path)["rate_mbit"] * 2500000,
+            transfer(path, direction, link(path).rate_mbit * 2500000,
                      channels=1, shell={"every_s": 0.05}, **fields),
             {"echo": 60, "together": 0.95})
 

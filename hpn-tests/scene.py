@@ -2,16 +2,22 @@
 
 import pytest
 
-from scenarios import OTHER, raw_name
+from checked import SpecError, known
+from scenarios import LEVELS, OTHER
+from spec import raw_name
 
 
 def scenario(name, level="check", case=None, **specs):
     """Makes a test function the scenario NAME. It gets a "scene": its
     transfers by the keywords here, and the case as scene.case. Transfers of
     raw TCP are shared with other scenarios. May be given several times."""
-    names = {key: raw_name(spec) if spec["tool"] == "raw" else f"{name}-{key}"
+    known(level, LEVELS, "level")
+    names = {key: raw_name(spec) if spec.tool == "raw" else f"{name}-{key}"
              for key, spec in specs.items()}
-    OTHER.update((names[key], spec) for key, spec in specs.items())
+    for key, spec in specs.items():
+        there = OTHER.setdefault(names[key], spec)
+        if there.given() != spec.given():
+            raise SpecError(f"scenario {name!r}: is there already")
     param = pytest.param((names, case), id=name,
                          marks=pytest.mark.level(level))
 

@@ -3,8 +3,8 @@ time hides it, so it is the time that the guest's programs took of the host.
 Links deliver in the same bursts near and far, as these decide how often one
 wakes."""
 
-from scenarios import GB, transfer
 from scene import scenario
+from spec import GB, transfer
 
 
 def twins(count, **more):
@@ -15,8 +15,8 @@ def twins(count, **more):
 
 def cpu_ratio(scene):
     near, far = scene["near"], scene["far"]
-    return (far.cpu_s() / far.spec["bytes"]) / \
-        (near.cpu_s() / near.spec["bytes"])
+    return (far.cpu_s() / far.spec.bytes) / \
+        (near.cpu_s() / near.spec.bytes)
 
 
 SLOW = {"rate": 20 * 10**6}

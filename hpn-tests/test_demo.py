@@ -8,6 +8,7 @@ import sys
 import demo
 import lab
 from measure import WINDOW_STOCK, Transfer
+from spec import transfer
 
 
 def test_demo():
@@ -45,8 +46,8 @@ def test_hint_when_segments_are_lost(tmp_path):
             f.write(f"{i}.000 client\ncubic data_segs_out:9 retrans:0/9\n"
                     f"{i}.500 server\ncubic mss:1448 data_segs_out:{sent} "
                     f"segs_in:4 retrans:0/{again}\n")
-    transfer = Transfer({"direction": "get"}, str(tmp_path))
-    assert transfer.lost() == 25 / 20000
-    assert demo.hint([transfer]).startswith("0.12% of one transfer's")
+    t = Transfer(transfer("1g-200ms"), str(tmp_path))
+    assert t.lost() == 25 / 20000
+    assert demo.hint([t]).startswith("0.12% of one transfer's")
     (tmp_path / "ss.log").write_text("0.5 server\ncubic data_segs_out:9\n")
-    assert not demo.hint([Transfer({"direction": "get"}, str(tmp_path))])
+    assert not demo.hint([Transfer(t.spec, str(tmp_path))])

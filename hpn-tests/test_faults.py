@@ -2,8 +2,8 @@
 
 import re
 
-from scenarios import MIB, raw_of, transfer
 from scene import scenario
+from spec import MIB, raw_of, transfer
 
 PATH = "1g-100ms"
 COUNT = 256 * MIB
@@ -34,8 +34,8 @@ DOWN_SPEC = transfer(PATH, "get", COUNT, changes=DOWN)
 
 
 @scenario("link-down", ours=DOWN_SPEC, raw=raw_of(DOWN_SPEC))
-@scenario("link-down-put", "netem", ours=dict(DOWN_SPEC, direction="put"),
-          raw=raw_of(dict(DOWN_SPEC, direction="put")))
+@scenario("link-down-put", "netem", ours=DOWN_SPEC.but(direction="put"),
+          raw=raw_of(DOWN_SPEC.but(direction="put")))
 def test_link_down(scene, measured):
     """For 5 s: goes on as raw TCP does."""
     t, raw = scene["ours"], scene["raw"]

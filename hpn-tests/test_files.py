@@ -1,7 +1,9 @@
 """Many small files: what counts is round trips."""
 
-from scenarios import link
+import math
+
 from scene import scenario
+from spec import transfer
 
 TREE = [20, 50, 4096]
 
@@ -13,18 +15,17 @@ GOAL_BETWEEN = 75           # two logins, one after the other: 70.4 measured
 
 
 def files(path, tool, direction, client, server):
-    return dict(path, tool=tool, direction=direction, client=client,
-                server=server, tree=TREE, bytes=TREE[0] * TREE[1] * TREE[2])
+    return transfer(path, direction, math.prod(TREE), tree=TREE, tool=tool,
+                    client=client, server=server)
 
 
 def tree(tool, direction, server="openssh"):
-    return {"ours": files(link("1g-200ms"), tool, direction, "openssh",
+    return {"ours": files("1g-200ms", tool, direction, "openssh",
                           server)}
 
 
 def on_lan(tool, direction):
-    path = {"rate_mbit": 1000, "rtt_us": 200}
-    return {side: files(path, tool, direction, side, side)
+    return {side: files("1g-200us", tool, direction, side, side)
             for side in ("openssh", "pristine")}
 
 

@@ -2,8 +2,8 @@
 
 import json
 
-from scenarios import GB, raw_of, transfer
 from scene import scenario
+from spec import GB, raw_of, transfer
 
 RTT_CHANGES = [[4, {"rtt_us": 200000}], [14, {"rtt_us": 20000}]]
 RATE_CHANGES = [[4, {"rate_mbit": 100}], [10, {"rate_mbit": 1000}]]
@@ -26,13 +26,12 @@ def test_recovers(scene, measured):
     """10 RTT after each change, raw TCP's goodput again (over 1 s or 10 RTT,
     or until the next)."""
     ours, raw = scene["ours"], scene["raw"]
-    path = dict(ours.spec)
-    changes = path["changes"]
+    path, changes = ours.spec, ours.spec.changes
     assert len(ours.read("changes").splitlines()) == len(changes)
     assert len(raw.read("changes").splitlines()) == len(changes)
     for i, (at_s, fields) in enumerate(changes):
-        path.update(fields)
-        rtt_s = path["rtt_us"] / 1e6
+        path = path.but(**fields)
+        rtt_s = path.rtt_us / 1e6
         start_s = at_s + 10 * rtt_s
         end_s = min([start_s + max(1, 10 * rtt_s)] +
                     [c[0] for c in changes[i + 1:]] +

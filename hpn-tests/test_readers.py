@@ -1,8 +1,8 @@
 """Readers that are slow, stop, come in bursts: what they cost, and how soon
 they have the path again."""
 
-from scenarios import GB, MIB, link, raw_of, steady_after_s, transfer
 from scene import scenario
+from spec import GB, MIB, bdp, link, raw_of, steady_after_s, transfer
 
 PATH = "1g-200ms"
 SLACK = 4 * MIB                 # what ssh itself may grow by, buffers rounded
@@ -11,12 +11,12 @@ RECEIVER = {"get": "client", "put": "server"}
 
 def reading(direction, reader, count, **more):
     spec = transfer(PATH, direction, count, reader=reader, **more)
-    return {"ours": spec, "raw": raw_of(dict(spec, bytes=GB // 2))}
+    return {"ours": spec, "raw": raw_of(spec.but(bytes=GB // 2))}
 
 
 def memory(t, start_s, end_s):
     """What the receiver had resident at most from start_s to end_s."""
-    return max(n for t_s, n in t.memory(RECEIVER[t.spec["direction"]])
+    return max(n for t_s, n in t.memory(RECEIVER[t.spec.direction])
                if start_s <= t_s <= end_s)
 
 
@@ -27,7 +27,7 @@ def base_memory(t):
 
 def stop_of(t):
     """When the reader stopped (s), and the window of that moment (bytes)."""
-    stop_s = t.series.at(t.spec["reader"]["stop_after"])
+    stop_s = t.series.at(t.spec.reader["stop_after"])
     return stop_s, [w["target"] for w in t.window_trace()
                     if w["t_us"] / 1e6 <= stop_s][-1]
 
@@ -60,7 +60,7 @@ def test_stopping_reader(scene, measured):
     measured.at_most(f"growth, MiB, at a window of {window / MIB:.1f}",
                      growth / MIB, (window + SLACK) / MIB, "{:.1f}")
     measured.at_least("growth, MiB", growth / MIB, 1, "{:.1f}")
-    rtt_s = t.spec["rtt_us"] / 1e6
+    rtt_s = t.spec.rtt_us / 1e6
     start_s = stop_s + 5 - t.series.first_s() + 10 * rtt_s
     measured.at_least(
         "10 RTT after it went on, of raw TCP",
@@ -92,7 +92,7 @@ def test_slow_reader(scene, measured):
     measured.at_least("adjusts in the second half", len(late), 50, "{}")
     # The stock window, what passes for scheduling, and a quarter RTT's
     # reading: rule 4, with the tolerances of test_link.c
-    most = 2.25 * MIB + SLOW["rate"] * t.spec["rtt_us"] / 1e6 / 4
+    most = 2.25 * MIB + SLOW["rate"] * t.spec.rtt_us / 1e6 / 4
     measured.at_most("backlog in the second half, MiB", max(late) / MIB,
                      most / MIB, "{:.2f}")
 
@@ -135,5 +135,4 @@ def test_long_and_large(scene, measured):
                      (max(late) - min(late)) / MIB, 1, "{:.2f}")
     measured.at_most(
         "window, of the BDP with 6 MiB and a queue as long again",
-        max(targets) / (2 * link("10g-50ms")["rate_mbit"] * 50000 / 8 +
-                        6 * MIB), 1.05, "{:.2f}")
+        max(targets) / (2 * bdp(link("10g-50ms")) + 6 * MIB), 1.05, "{:.2f}")

@@ -11,6 +11,7 @@ import pytest
 import lab
 import scenarios
 from measure import WINDOW_STOCK, Missing, Series, Transfer
+from spec import transfer
 
 
 def run_self(*options):
@@ -86,8 +87,8 @@ def test_held_up(tmp_path):
     (tmp_path / "ss.log").write_text("".join(
         f"{i + 2}.000 server\ncubic mss:1448 cwnd:100 {look}\n"
         for i, look in enumerate(looks)))
-    transfer = Transfer({"direction": "get"}, str(tmp_path))
-    assert transfer.held_up() == [False, True, False, False]
+    t = Transfer(transfer("1g-200ms"), str(tmp_path))
+    assert t.held_up() == [False, True, False, False]
 
 
 @pytest.mark.parametrize("what, via, held", [
@@ -102,8 +103,8 @@ def test_unspent_in_a_stall(tmp_path, what, via, held):
         json.dumps({"t_s": t_s, "written": written}) + "\n"
         for t_s, written in ((1, 1000000), (2.5, 1000000), (3.5, 1000000),
                              (8, 4000000))))
-    spec = {"direction": "put", "bytes": 4000000, "rtt_us": 200000,
-            "stalls": {"what": what}, "via": via}
+    spec = transfer("1g-200ms", "put", 4000000, via=via, stalls={
+        "what": what, "at": [1000000], "seconds": [1]})
     seen = [count for _, count in Transfer(spec, str(tmp_path)).unspent()]
     before, after = WINDOW_STOCK - 1000000, 8000000
     assert seen == [before, before if held else after, after]
@@ -120,8 +121,8 @@ def test_mean_segment(tmp_path, size, again):
     (tmp_path / "ss.log").write_text(
         "2.000 server\ncubic mss:1448 rcvmss:536 data_segs_out:1 "
         f"bytes_sent:22\n3.000 server\ncubic mss:1448 rcvmss:536 {counts}\n")
-    transfer = Transfer({"direction": "get"}, str(tmp_path))
-    assert transfer.mean_segment() == size
+    t = Transfer(transfer("1g-200ms"), str(tmp_path))
+    assert t.mean_segment() == size
 
 
 def test_only_what_there_is():
@@ -133,7 +134,7 @@ def test_only_what_there_is():
 def test_damaged_bytes_are_found(tmp_path):
     with open(tmp_path / "result.json", "w") as f:
         json.dump({"exits": [0], "sha256": ["0" * 64]}, f)
-    spec = {"tool": "ssh", "direction": "get", "bytes": 1000}
+    spec = transfer("1g-200ms", "get", 1000)
     with pytest.raises(lab.LabError, match="damaged"):
         lab.check(lab.Transfer(spec, str(tmp_path)))
 
@@ -174,7 +175,7 @@ def test_steady_part(tmp_path, stall_s):
         f"{t_s:.3f} server\nESTAB 0 0 a b\n\t bytes_sent:{n} "
         f"data_segs_out:{n // segment} delivered:{n // segment}\n"
         for t_s, n in looks))
-    t = Transfer({"direction": "get", "bytes": 4 * second}, tmp_path)
+    t = Transfer(transfer("1g-200ms", "get", 4 * second), tmp_path)
     if stall_s:
         assert t.steady(0.4) < 0.8 * second / 1e6
     else:

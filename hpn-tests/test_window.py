@@ -6,12 +6,12 @@ import pytest
 
 import lab
 from measure import WINDOW_STOCK
-from scenarios import GB, MIB, transfer
 from scene import scenario
+from spec import GB, MIB, transfer
 
 
-@scenario("lan", ours=transfer({"rate_mbit": 10000, "rtt_us": 200}, "get",
-                               GB // 4, queue_packets=1000000))
+@scenario("lan", ours=transfer("10g-200us", "get", GB // 4,
+                               queue_packets=1000000))
 def test_lan_keeps_the_stock_window(scene, measured):
     t = scene["ours"]
     targets = {w["target"] for w in t.window_trace()}
@@ -33,12 +33,12 @@ def test_close_says_how_it_went(scene):
         t.receiver_log()).groups())
     assert window == max(w["target"] for w in t.window_trace())
     assert 200 <= rtt_ms < 210
-    assert received == t.spec["bytes"]
+    assert received == t.spec.bytes
     assert rate == pytest.approx(t.goodput(), rel=0.03)
 
 
 @scenario("repeats", one=AGAIN, two=AGAIN, lost=LOSING, again=LOSING,
-          other=dict(LOSING, seed=2))
+          other=LOSING.but(seed=2))
 def test_virtual_time_repeats(scene, measured):
     """The same transfer twice, the same goodput, and with losses, too: they
     are those of the seed."""

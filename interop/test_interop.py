@@ -17,12 +17,13 @@ sys.path.insert(0, os.path.join(peers.TOP, "hpn-tests"))
 sys.path.insert(0, os.path.join(peers.TOP, "openssh"))
 import lab                              # noqa: E402
 import payload                          # noqa: E402
+from spec import link, raw_of, transfer                 # noqa: E402
 from loopback import PORT, place, wait_until        # noqa: E402,F401
 
 ALL = os.environ.get("INTEROP") == "all"
 RESULTS = os.path.join(peers.BUILD, "interop")
 BYTES = 64 << 20
-LINK = {"rate_mbit": 500, "rtt_us": 100000}
+LINK = link("500m-100ms")
 LEAST = 0.95                            # of stock's goodput
 ROWS = [(role, name, mode) for role, table in peers.ROLES.items()
         for name, peer in table.items()
@@ -35,13 +36,13 @@ def row_id(row):
 
 def raw(direction):
     """Plain TCP's MB/s on the same path."""
-    return lab.run(dict(LINK, tool="raw", direction=direction, bytes=BYTES),
+    return lab.run(raw_of(transfer(LINK, direction, BYTES)),
                    f"interop-raw-{direction}").goodput()
 
 
 def in_lab(role, name, modes, cpu):
-    spec = lab.with_paths(dict(LINK, role=role, peer=name, modes=modes,
-                               bytes=BYTES, cache=peers.CACHE))
+    spec = dict(lab.with_paths(LINK), role=role, peer=name, modes=modes,
+                bytes=BYTES, cache=peers.CACHE)
     folder = os.path.join(lab.LAB, row_id(("interop", role, name)))
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)

@@ -85,7 +85,8 @@ def netem(spec):
 
 def aqm(spec, verb, device):
     """The link of a router that manages its queue, behind netem's delay."""
-    burst = max(spec["rate_mbit"] * spec.get("slot_us", 0) // 8, 2 * PACKET)
+    burst = max(int(spec["rate_mbit"] * spec.get("slot_us", 0) // 8),
+                2 * PACKET)
     return [f"qdisc {verb} dev {device} parent 1: handle 2: tbf rate "
             f"{spec['rate_mbit']}mbit burst {burst} limit 1g",
             f"qdisc {verb} dev {device} parent 2: handle 3: fq_codel ecn"]

@@ -1,0 +1,80 @@
+"""reference.py: writes the tables of README.md, of all fields and requirements,
+from the code."""
+
+import dataclasses
+import inspect
+import os
+
+import requirements
+import scenarios
+import spec
+
+README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "README.md")
+BEGIN = "<!-- from here on written by reference.py -->\n"
+END = "<!-- to here -->\n"
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(
+        cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def values(f):
+    """What a field's may be, as text."""
+    check = f.metadata["check"]
+    return "" if inspect.isfunction(check) else str(check)
+
+
+def of_fields(fields):
+    rows = []
+    for f in fields:
+        text, tools = f.metadata["text"], f.metadata.get("tools", spec.TOOLS)
+        if f.metadata["needed"]:
+            text = f"{text} (needed)" if text else "(needed)"
+        if tools == spec.OPENSSH:
+            text += " (not of raw)" if text else "(not of raw)"
+        elif tools != spec.TOOLS:
+            text += f" (of {', '.join(tools)})"
+        rows.append([f"`{f.name}`", text, values(f)])
+    return table(["field", "what it is", "values"], rows)
+
+
+def of_requirements():
+    rows = []
+    for name, r in requirements.REQUIREMENTS.items():
+        text = " ".join(inspect.getdoc(r.measure).split())
+        needs = [f"`{n}`" for n in r.needs] + \
+            [f"{r.least_bytes} bytes"] * (r.least_bytes > 1)
+        rows.append([f"`{name}`", text, "at most" if r.at_most else "at least",
+                     str(r.limit), ", ".join(needs)])
+    return table(["requirement", "what is measured", "limit", "values",
+                  "needs"], rows)
+
+
+def tables():
+    transfer = [f for n, f in spec.SPEC_FIELDS.items()
+                if n not in spec.PATH_FIELDS]
+    return "\n".join((
+        "A row:\n", of_fields(dataclasses.fields(scenarios.Row)),
+        "Its transfer:\n", of_fields(transfer),
+        "The path of the transfer, and of raw TCP:\n",
+        of_fields(spec.PATH_FIELDS.values()),
+        "What a row can require:\n", of_requirements()))
+
+
+def written(page):
+    """The page, with the tables as they are now."""
+    before, rest = page.split(BEGIN)
+    return before + BEGIN + "\n" + tables() + "\n" + END + rest.split(END)[1]
+
+
+def main():
+    with open(README) as f:
+        page = f.read()
+    with open(README, "w") as f:
+        f.write(written(page))
+
+
+if __name__ == "__main__":
+    main()
