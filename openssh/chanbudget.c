@@ -108,8 +108,7 @@ fair_share(const struct chanbudget *b, uint64_t pool)
 			else
 				n++;
 		}
-		/* Not all can have what they want, so n is not 0. */
-		if ((next = left / n) <= fair)
+		if (n == 0 || (next = left / n) <= fair)
 			return fair;
 		fair = next;
 	}
