@@ -24,7 +24,7 @@ BDP_EVP=-Wl,--wrap=EVP_MAC_init
 
 BDP_CHANWIN=tests.c test_chanwin.c test_link.c test_chanbudget.c \
 	test_pathrtt.c test_pathinband.c test_windowmax.c test_walk.c \
-	test_stall.c walk.c fake.c conn.c test_channelwindow.c \
+	test_stall.c walk.c fake.c conn.c fixture.c test_channelwindow.c \
 	test_channelsend.c memory.c test_sshbufmem.c test_wipes.c \
 	test_sftpdepth.c test_sftplimit.c test_progressrate.c \
 	test_chansend.c test_cipherorder.c test_poly1305.c test_sftpresume.c \

@@ -46,12 +46,8 @@
 #include "pathprobe.h"
 #include "conn.h"
 #include "fake.h"
+#include "fixture.h"
 
-#define KIB		1024U
-#define MIB		(1024U * 1024)
-#define MS		1000ULL
-#define PACKET		CHAN_SES_PACKET_DEFAULT
-#define LIMIT		(128 * MIB)
 #define SLOW		10000000	/* bytes/s: 32 KiB may wait unsent */
 #define SOME		(24 * KIB)	/* what may at 8 MB/s */
 #define FAST		1000000000
@@ -83,13 +79,8 @@ unsent(size_t len)
 static Channel *
 start(uint64_t rate)
 {
-	fake_reset();
-	memset(&path, 0, sizeof(path));
-	path.rtt_us = path.min_rtt_us = 100 * MS;
+	fixture_open(&conn, &path, 0, KEX_HAS_BOUNDED_INPUT, LIMIT);
 	path.send_rate = rate;
-	fake.path = &path;
-	fake.now_us = 1000000 * MS;
-	conn_open(&conn, 0, KEX_HAS_BOUNDED_INPUT, LIMIT);
 	unsent(0);
 	return sender();
 }
@@ -329,15 +320,6 @@ reads(void)
 	close(fds[1]);
 }
 
-static char said[1024];
-
-static void
-note(LogLevel level, int forced, const char *message, void *ctx)
-{
-	if (strstr(message, "held up by") != NULL)
-		strlcat(said, message, sizeof(said));
-}
-
 /* ms pass, as the last look left it, and another look. */
 static void
 wait_ms(Channel *c, u_int ms)
@@ -351,13 +333,12 @@ static void
 looks(void)
 {
 	Channel *c = start(1000000);
+	struct heard heard;
 	int fds[2];
 
 	ASSERT_INT_EQ(pipe(fds), 0);
 	c->rfd = fds[0];
-	said[0] = '\0';
-	log_init("test_chanwin", SYSLOG_LEVEL_DEBUG1, SYSLOG_FACILITY_AUTH, 1);
-	set_log_handler(note, NULL);
+	fixture_listen(&heard, "held up by");
 	unsent(0);
 	may_send(c, 1000);
 	wait_ms(c, 0);
@@ -394,11 +375,10 @@ looks(void)
 	may_send(c, 1);
 	c->rfd = -1;
 	conn_channel_free(&conn, c);
-	set_log_handler(NULL, NULL);
-	log_init("test_chanwin", SYSLOG_LEVEL_INFO, SYSLOG_FACILITY_AUTH, 1);
-	ASSERT_STRING_EQ(said, "channel 0: sent 1001 bytes, held up by the "
-	    "peer's window 50 % of the time, by the connection 30 %, without "
-	    "data 20 %");
+	fixture_listen_ends();
+	ASSERT_STRING_EQ(heard.lines, "channel 0: sent 1001 bytes, held up by "
+	    "the peer's window 50 % of the time, by the connection 30 %, "
+	    "without data 20 %\n");
 	conn_close(&conn);
 	close(fds[0]);
 	close(fds[1]);
@@ -477,23 +457,16 @@ sockets(void)
 #endif
 }
 
-static void
-run(const char *name, void (*test)(void))
-{
-	TEST_START(name);
-	test();
-	TEST_DONE();
-}
-
 void
 test_channelsend(void)
 {
-	run("channel sender, what may wait unsent", bounds);
-	run("channel sender, turns on a slow path", turns);
-	run("channel sender, full segments", fills);
-	run("channel sender, several packets in a turn", several);
-	run("channel sender, what is read at once", reads);
-	run("channel sender, what held it up", looks);
-	run("channel sender, what the socket says and is told", sockets);
+	fixture_run("channel sender, what may wait unsent", bounds);
+	fixture_run("channel sender, turns on a slow path", turns);
+	fixture_run("channel sender, full segments", fills);
+	fixture_run("channel sender, several packets in a turn", several);
+	fixture_run("channel sender, what is read at once", reads);
+	fixture_run("channel sender, what held it up", looks);
+	fixture_run("channel sender, what the socket says and is told",
+	    sockets);
 	fake_reset();
 }

@@ -47,12 +47,8 @@
 #include "pathprobe.h"
 #include "conn.h"
 #include "fake.h"
+#include "fixture.h"
 
-#define MIB		(1024U * 1024)
-#define MS		1000ULL
-#define PACKET		CHAN_SES_PACKET_DEFAULT
-#define BASE		((u_int)CHAN_SES_WINDOW_DEFAULT)
-#define LIMIT		(128 * MIB)
 #define RATE		125000		/* bytes/ms, 1 Gbit/s */
 #define BOUNDED		KEX_HAS_BOUNDED_INPUT
 
@@ -65,12 +61,7 @@ static struct path_info path;
 static void
 start(int server, u_int flags, uint32_t limit)
 {
-	fake_reset();
-	memset(&path, 0, sizeof(path));
-	path.rtt_us = path.min_rtt_us = 100 * MS;
-	fake.path = &path;
-	fake.now_us = 1000000 * MS;
-	conn_open(&conn, server, flags, limit);
+	fixture_open(&conn, &path, server, flags, limit);
 }
 
 /* So much comes each ms, as the window allows, and is taken at once. */
@@ -726,36 +717,7 @@ shares(void)
 	conn_close(&conn);
 }
 
-static char said[4096];
-static LogLevel level;
-
-static void
-note(LogLevel l, int forced, const char *message, void *ctx)
-{
-	const char *what = ctx;
-
-	if (strstr(message, what) == NULL)
-		return;
-	level = l;
-	strlcat(said, message, sizeof(said));
-	strlcat(said, "\n", sizeof(said));
-}
-
-/* From now on, what has this in it. */
-static void
-listen_for(char *what)
-{
-	said[0] = '\0';
-	log_init("test_chanwin", SYSLOG_LEVEL_DEBUG2, SYSLOG_FACILITY_AUTH, 1);
-	set_log_handler(note, what);
-}
-
-static void
-listen_ends(void)
-{
-	set_log_handler(NULL, NULL);
-	log_init("test_chanwin", SYSLOG_LEVEL_INFO, SYSLOG_FACILITY_AUTH, 1);
-}
+static struct heard heard;
 
 static void
 at_close(int server)
@@ -765,14 +727,14 @@ at_close(int server)
 	start(server, BOUNDED, LIMIT);
 	c = conn_channel(&conn, "session");
 	conn_turn(&conn, c);
-	listen_for("peak window");
+	fixture_listen(&heard, "peak window");
 	conn_channel_free(&conn, c);	/* nothing came: no line */
-	ASSERT_STRING_EQ(said, "");
+	ASSERT_STRING_EQ(heard.lines, "");
 	c = conn_channel(&conn, "session");
 	c->isatty = 1;
 	deliver(c, 1000, 1000);		/* nor of one with a fixed window */
 	conn_channel_free(&conn, c);
-	ASSERT_STRING_EQ(said, "");
+	ASSERT_STRING_EQ(heard.lines, "");
 	c = conn_channel(&conn, "session");
 	path.rtt_us = path.min_rtt_us = 50 * MS;
 	fake.now_us += 200 * MS;
@@ -780,17 +742,17 @@ at_close(int server)
 	path.rtt_us = path.min_rtt_us = 50 * MS + 123;
 	deliver(c, 1000, 500);
 	channel_windows_report(conn.ssh, conn.ws);
-	ASSERT_STRING_EQ(said, "channel 0: peak window 2097152, "
+	ASSERT_STRING_EQ(heard.lines, "channel 0: peak window 2097152, "
 	    "least rtt 50.0 ms, received 1001000 bytes, 1.0 MB/s\n");
-	ASSERT_INT_EQ(level, server ? SYSLOG_LEVEL_VERBOSE :
+	ASSERT_INT_EQ(heard.level, server ? SYSLOG_LEVEL_VERBOSE :
 	    SYSLOG_LEVEL_DEBUG1);
-	said[0] = '\0';
+	heard.lines[0] = '\0';
 	conn_comes(c, c->output, 500);	/* taken after the last look */
 	conn_goes(c, c->output, 400);
 	conn_channel_free(&conn, c);
-	ASSERT_STRING_EQ(said, "channel 0: peak window 2097152, "
+	ASSERT_STRING_EQ(heard.lines, "channel 0: peak window 2097152, "
 	    "least rtt 50.0 ms, received 1001400 bytes, 1.0 MB/s\n");
-	listen_ends();
+	fixture_listen_ends();
 	channel_windows_report(conn.ssh, NULL);
 	conn_close(&conn);
 }
@@ -807,15 +769,15 @@ while_open(void)
 	conn_turn(&conn, c);
 	ASSERT_STRING_EQ(status(c), "window 2097152, rtt 40.0 ms, "
 	    "mean 0.0 MB/s, limited by base");
-	listen_for("chanwin t_us");
+	fixture_listen(&heard, "chanwin t_us");
 	deliver(c, 61250, 1001);
-	listen_ends();
+	fixture_listen_ends();
 	snprintf(line, sizeof(line), "window %u, rtt 40.0 ms, mean 61.2 MB/s, "
 	    "limited by path", fake.cw->target);
 	ASSERT_STRING_EQ(status(c), line);
 	/* The first credit: more than 3 packets */
-	said[strcspn(said, "\n")] = '\0';
-	ASSERT_STRING_EQ(said, "channel 0: chanwin t_us=1000002000 "
+	heard.lines[strcspn(heard.lines, "\n")] = '\0';
+	ASSERT_STRING_EQ(heard.lines, "channel 0: chanwin t_us=1000002000 "
 	    "target=2097152 window=1974652 backlog=0 granted=2219652 "
 	    "consumed=122500 bdp=122500 rtt_us=40000 adjust=122500 "
 	    "limited=base");
@@ -840,47 +802,33 @@ frees(void)
 	conn_close(&conn);
 }
 
-static void
-run(const char *name, void (*test)(void))
-{
-	TEST_START(name);
-	test();
-	TEST_DONE();
-}
-
-static void
-run_both(const char *name, void (*test)(int))
-{
-	TEST_START(name);
-	test(0);
-	test(1);
-	TEST_DONE();
-}
-
 void
 test_channelwindow(void)
 {
-	run("channel window, of which channels", kinds);
-	run("channel window, fixed ones are as stock's", fixed);
-	run("channel window, what waits here counts", waiting);
-	run("channel window, it follows the path", follows);
-	run("channel window, by what the peer can take", peers);
-	run("channel window, withheld credit wakes the main loop", withheld);
-	run("channel window, late segments", late);
-	run("channel window, how often the socket is asked", asks);
-	run_both("channel window, probes by request and ping", probes);
-	run("channel window, a probe when it is needed", needed);
-	run("channel window, a forwarder's round trip", forwarder);
-	run_both("channel window, no probe while keys are renewed", rekeying);
-	run("channel window, a probe whose channel is gone", abandoned);
-	run("channel window, what begins with bulk data", starts);
-	run("channel window, memory of a backlog that has gone", swollen);
+	fixture_run("channel window, of which channels", kinds);
+	fixture_run("channel window, fixed ones are as stock's", fixed);
+	fixture_run("channel window, what waits here counts", waiting);
+	fixture_run("channel window, it follows the path", follows);
+	fixture_run("channel window, by what the peer can take", peers);
+	fixture_run("channel window, withheld credit wakes the main loop",
+	    withheld);
+	fixture_run("channel window, late segments", late);
+	fixture_run("channel window, how often the socket is asked", asks);
+	fixture_run_both("channel window, probes by request and ping", probes);
+	fixture_run("channel window, a probe when it is needed", needed);
+	fixture_run("channel window, a forwarder's round trip", forwarder);
+	fixture_run_both("channel window, no probe while keys are renewed",
+	    rekeying);
+	fixture_run("channel window, a probe whose channel is gone", abandoned);
+	fixture_run("channel window, what begins with bulk data", starts);
+	fixture_run("channel window, memory of a backlog that has gone",
+	    swollen);
 #ifdef F_GETPIPE_SZ
-	run("channel window, the pipe of a reader that lags", widened);
+	fixture_run("channel window, the pipe of a reader that lags", widened);
 #endif
-	run("channel window, shares of the budget", shares);
-	run_both("channel window, what is said at close", at_close);
-	run("channel window, what is said before", while_open);
-	run("channel window, freed", frees);
+	fixture_run("channel window, shares of the budget", shares);
+	fixture_run_both("channel window, what is said at close", at_close);
+	fixture_run("channel window, what is said before", while_open);
+	fixture_run("channel window, freed", frees);
 	fake_reset();
 }

@@ -42,23 +42,24 @@
 #include "kex.h"
 #include "log.h"
 #include "misc.h"
+#include "pathprobe.h"
 #include "conn.h"
 #include "fake.h"
+#include "fixture.h"
 #include "memory.h"
 
 void test_wipes(void);
 
 #define SECRET_LEN	32
-#define LIMIT		(128 * 1024 * 1024)
 
 static struct conn conn;
+static struct path_info path;
 static u_char masked[SECRET_LEN], mask[SECRET_LEN];
 
 static void
 start(int server)
 {
-	fake_reset();
-	conn_open(&conn, server, 0, LIMIT);
+	fixture_open(&conn, &path, server, 0, LIMIT);
 }
 
 /* A new one each time, which is nowhere but in what it is put into */
@@ -296,23 +297,15 @@ read_ahead(void)
 	conn_close(&conn);
 }
 
-static void
-run(const char *name, void (*test)(void))
-{
-	TEST_START(name);
-	test();
-	TEST_DONE();
-}
-
 void
 test_wipes(void)
 {
 #ifdef __linux__
-	run("packets sent are wiped", sent);
-	run("packets begun are wiped", begun);
-	run("packets received are wiped", received);
+	fixture_run("packets sent are wiped", sent);
+	fixture_run("packets begun are wiped", begun);
+	fixture_run("packets received are wiped", received);
 #endif
-	run("EXT_INFO, the first one", ext_info);
-	run("what is read ahead, and of stderr", read_ahead);
+	fixture_run("EXT_INFO, the first one", ext_info);
+	fixture_run("what is read ahead, and of stderr", read_ahead);
 	fake_reset();
 }

@@ -43,6 +43,7 @@
 struct book {
 	int bulk;
 	uint64_t consumed;	/* bytes, ever */
+	uint64_t waiting;	/* bytes that came and were not consumed */
 	const struct chanwin *cw;	/* its controller, once it was asked */
 	uint64_t may;		/* bytes of credit that it may get at once */
 	uint64_t then_us;	/* time of the last look at that */
@@ -81,16 +82,6 @@ static uint64_t
 least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
-}
-
-static uint64_t
-backlog(const Channel *c)
-{
-	uint64_t len = sshbuf_len(c->output);
-
-	if (c->extended_usage == CHAN_EXTENDED_WRITE)
-		len += sshbuf_len(c->extended);
-	return len;
 }
 
 /*
@@ -132,7 +123,7 @@ check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 	if (cw == NULL)
 		return credit != 0 ? "credit out of nothing" : NULL;
 	book->cw = cw;
-	if (cw->backlog != backlog(c))
+	if (cw->backlog != book->waiting)
 		return "controller not told of the backlog";
 	if (cw->consumed != book->consumed)
 		return "controller not told what was consumed";
@@ -155,14 +146,15 @@ check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 static const char *
 channel_turn(struct walk *w, Channel *c)
 {
-	uint64_t before = (uint64_t)c->local_window + backlog(c);
+	const struct book *book = &w->books[c->self];
+	uint64_t before = c->local_window + book->waiting;
 	const struct chanwin *cw;
 	const char *wrong;
 	u_int credit;
 
 	fake.cw = NULL;
 	credit = conn_turn(&w->conn, c);
-	if (!w->books[c->self].bulk) {
+	if (!book->bulk) {
 		if (before + c->local_consumed + credit > BASE)
 			return "a fixed window grew";
 	} else if ((wrong = check_credit(w, c, before, credit)) != NULL)
@@ -172,10 +164,10 @@ channel_turn(struct walk *w, Channel *c)
 	/* What stock code takes an excess from: never less than is allowed */
 	if (c->local_window_max < c->local_window)
 		return "window over its maximum";
-	if ((cw = w->books[c->self].cw) != NULL && cw->due_us != 0)
+	if ((cw = book->cw) != NULL && cw->due_us != 0)
 		return cw->due_us - cw->now_us > cw->rtt_us + 1 ?
 		    "credit withheld for more than a round trip" : NULL;
-	if (c->local_window == 0 && backlog(c) == 0)
+	if (c->local_window == 0 && book->waiting == 0)
 		return "sender starved";
 	return NULL;
 }
@@ -210,7 +202,7 @@ budget_holds(const struct walk *w)
 	for (i = 0; i < CONN_CHANNELS; i++) {
 		if ((c = w->conn.channels[i]) == NULL)
 			continue;
-		sum += (uint64_t)c->local_window + backlog(c);
+		sum += c->local_window + w->books[i].waiting;
 		bases += BASE;
 	}
 	/* Who joins late has its guarantee over what was lent before */
@@ -303,10 +295,15 @@ step(struct walk *w)
 		if (w->books[which].cw != NULL)
 			fake.now_us = MAXIMUM(fake.now_us,
 			    w->books[which].cw->due_us);
-	} else if (what < 108)
-		conn_comes(c, buf, MINIMUM(n, c->local_window));
-	else
-		w->books[which].consumed += conn_goes(c, buf, n);
+	} else if (what < 108) {
+		n = MINIMUM(n, c->local_window);
+		w->books[which].waiting += n;
+		conn_comes(c, buf, n);
+	} else {
+		n = conn_goes(c, buf, n);
+		w->books[which].waiting -= n;
+		w->books[which].consumed += n;
+	}
 	return channel_turn(w, c);
 }
 

@@ -1,0 +1,94 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "sshbuf.h"
+#include "packet.h"
+#include "channels.h"
+#include "log.h"
+#include "misc.h"
+#include "pathprobe.h"
+#include "conn.h"
+#include "fake.h"
+#include "fixture.h"
+
+void
+fixture_open(struct conn *conn, struct path_info *path, int server,
+    u_int flags, uint32_t limit)
+{
+	fake_reset();
+	memset(path, 0, sizeof(*path));
+	path->rtt_us = path->min_rtt_us = 100 * MS;
+	fake.path = path;
+	fake.now_us = 1000000 * MS;
+	conn_open(conn, server, flags, limit);
+}
+
+void
+fixture_run(const char *name, void (*test)(void))
+{
+	TEST_START(name);
+	test();
+	TEST_DONE();
+}
+
+void
+fixture_run_both(const char *name, void (*test)(int))
+{
+	TEST_START(name);
+	test(0);
+	test(1);
+	TEST_DONE();
+}
+
+static const char *listened_for;
+
+static void
+note(LogLevel level, int forced, const char *message, void *ctx)
+{
+	struct heard *heard = ctx;
+
+	if (strstr(message, listened_for) == NULL)
+		return;
+	heard->level = level;
+	strlcat(heard->lines, message, sizeof(heard->lines));
+	strlcat(heard->lines, "\n", sizeof(heard->lines));
+}
+
+void
+fixture_listen(struct heard *heard, const char *what)
+{
+	memset(heard, 0, sizeof(*heard));
+	listened_for = what;
+	log_init("test_chanwin", SYSLOG_LEVEL_DEBUG2, SYSLOG_FACILITY_AUTH, 1);
+	set_log_handler(note, heard);
+}
+
+void
+fixture_listen_ends(void)
+{
+	set_log_handler(NULL, NULL);
+	log_init("test_chanwin", SYSLOG_LEVEL_INFO, SYSLOG_FACILITY_AUTH, 1);
+}
