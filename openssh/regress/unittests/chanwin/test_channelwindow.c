@@ -479,6 +479,19 @@ needed(void)
 	}
 }
 
+/* A ping goes out, by b, and is answered after so many ms. */
+static void
+ping(Channel *c, struct sshbuf *b, u_int ms)
+{
+	while (conn_sent(&conn, SSH2_MSG_PING, b) == 0)
+		deliver(c, 1000, 1);
+	deliver(c, 1000, ms - 1);
+	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 0);
+	fake.now_us += 1 * MS;
+	answer(c, b);
+	deliver(c, 1000, 1);
+}
+
 /* A forwarder: the round trip is SSH's, from the first answer on. */
 static void
 forwarder(void)
@@ -492,13 +505,7 @@ forwarder(void)
 	c = conn_channel(&conn, "session");
 	conn_turn(&conn, c);
 	for (i = 0; i < 20; i++) {
-		while (conn_sent(&conn, SSH2_MSG_PING, b) == 0)
-			deliver(c, 1000, 1);
-		deliver(c, 1000, 199);
-		ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 0);
-		fake.now_us += 1 * MS;
-		answer(c, b);
-		deliver(c, 1000, 1);
+		ping(c, b, 200);
 		ASSERT_U_INT_EQ(rtt_us(c), 200 * MS);
 	}
 	/* And no RTT of the socket at all, as of a pipe */
@@ -506,6 +513,35 @@ forwarder(void)
 	path.rtt_us = path.min_rtt_us = 0;
 	deliver(c, 1000, 400);
 	ASSERT_U_INT_EQ(rtt_us(c), 200 * MS);
+	conn_close(&conn);
+	sshbuf_free(b);
+}
+
+/* Nothing of the forwarder's round trip is left when SSH's takes over. */
+static void
+takes_over(int bounded)
+{
+	struct sshbuf *b = sshbuf_new();
+	struct heard heard;
+	Channel *c;
+	u_int i;
+
+	ASSERT_PTR_NE(b, NULL);
+	start(0, KEX_HAS_PING | (bounded ? BOUNDED : 0), LIMIT);
+	path.rtt_us = path.min_rtt_us = 1 * MS;
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	ASSERT_U_INT_EQ(rtt_us(c), 1 * MS);
+	for (i = 0; i < 4; i++)
+		ping(c, b, 200);
+	ASSERT_U_INT_EQ(rtt_us(c), 200 * MS);
+	for (i = 0; i < 20; i++)		/* a queue */
+		ping(c, b, 800);
+	ASSERT_U_INT_EQ(rtt_us(c), bounded ? 400 * MS : 250 * MS);
+	fixture_listen(&heard, "least rtt 200.0 ms");
+	conn_channel_free(&conn, c);
+	fixture_listen_ends();
+	ASSERT_STRING_NE(heard.lines, "");
 	conn_close(&conn);
 	sshbuf_free(b);
 }
@@ -817,6 +853,8 @@ test_channelwindow(void)
 	fixture_run_both("channel window, probes by request and ping", probes);
 	fixture_run("channel window, a probe when it is needed", needed);
 	fixture_run("channel window, a forwarder's round trip", forwarder);
+	fixture_run_both("channel window, SSH's round trip takes over",
+	    takes_over);
 	fixture_run_both("channel window, no probe while keys are renewed",
 	    rekeying);
 	fixture_run("channel window, a probe whose channel is gone", abandoned);

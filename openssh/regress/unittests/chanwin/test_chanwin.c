@@ -183,6 +183,26 @@ standing(void)
 	TEST_DONE();
 }
 
+/* An RTT that jumps makes the history too short to tell, for one of it. */
+static void
+standing_too_short(void)
+{
+	struct chanwin cw;
+	uint64_t now = 1000000;
+
+	TEST_START("chanwin no reader lags by a history that is too short");
+	chanwin_init(&cw, BASE, 1, now);
+	deliver(&cw, &now, 1000000, 100, CHANWIN_LAG, 5000);
+	ASSERT_INT_EQ(cw.limited, CHANWIN_READER);
+	deliver(&cw, &now, 1000000, 1, CHANWIN_LAG, 200000);
+	ASSERT_INT_NE(cw.limited, CHANWIN_READER);
+	deliver(&cw, &now, 1000000, 150, CHANWIN_LAG, 200000);
+	ASSERT_INT_NE(cw.limited, CHANWIN_READER);
+	deliver(&cw, &now, 1000000, 50, CHANWIN_LAG, 200000);
+	ASSERT_INT_EQ(cw.limited, CHANWIN_READER);
+	TEST_DONE();
+}
+
 static void
 reader_lags(void)
 {
@@ -417,6 +437,7 @@ test_chanwin(void)
 	follows_bdp();
 	history();
 	standing();
+	standing_too_short();
 	reader_lags();
 	burst_out_of_backlog();
 	burst_after_loss();
