@@ -86,24 +86,37 @@ def test_the_reader_lags(place):                        # noqa: F811
     assert end(client) == 0, client.log()
 
 
-def test_the_reader_stops(place):                       # noqa: F811
-    """Then ssh waits for it, as ever, and a signal ends that."""
+def left_with_output(place):                            # noqa: F811
+    """ssh has the whole output, whose reader has stopped, and no connection."""
     client = Client(place)
     says(client, bytes(MIB))
     drops(client)
     wait_until("the end of the connection",
                lambda: "bytes left" in client.log(), PATIENCE_S)
+    return client
+
+
+def test_the_reader_stops(place):                       # noqa: F811
+    """Then ssh waits for it, and a signal ends that. Stock OpenSSH doesn't
+    wait: see test_stock_loses_output."""
+    client = left_with_output(place)
     client.ssh.send_signal(signal.SIGTERM)
     assert end(client) == 255
 
 
-def test_the_reader_goes(place):                        # noqa: F811
-    """It has what it wants: no error."""
-    client = Client(place)
+def test_stock_loses_output(place):                     # noqa: F811
+    """What ours waits for: stock ends with 0, and the output is cut off."""
+    client = Client(place, PRISTINE)
     says(client, bytes(MIB))
     drops(client)
-    wait_until("the end of the connection",
-               lambda: "bytes left" in client.log(), PATIENCE_S)
+    assert client.ssh.wait(PATIENCE_S) == 0
+    assert len(client.ssh.stdout.read()) < MIB
+    end(client)
+
+
+def test_the_reader_goes(place):                        # noqa: F811
+    """It has what it wants: no error."""
+    client = left_with_output(place)
     client.ssh.stdout.close()
     assert end(client) == 0, client.log()
 
