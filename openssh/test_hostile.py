@@ -187,16 +187,40 @@ def stands_still(pid):
     return before[0] == "S" and state() == before
 
 
+def send(channel, count):
+    """So many bytes, a packet at a time: sendall() copies what is left for
+    each."""
+    for _ in range(count // PACKET):
+        channel.sendall(ZERO)
+
+
 def fill(channel, pid):
-    """Sends until the window is shut, and the process has nothing to do."""
+    """Sends until the window is shut for good: to be called when its reader
+    has stopped. All that the process said before it answers has come: so time
+    that this machine takes for it is not taken for a shut window."""
+    def is_shut():
+        return channel.transport.is_answered(PATIENCE_S) and \
+            channel.out_window_size == 0
+
     channel.settimeout(2)
     for _ in range(400 * MIB // PACKET):
         with contextlib.suppress(socket.timeout):
             channel.send(ZERO)
             continue
-        if stands_still(pid):
+        if is_shut() and stands_still(pid) and is_shut():
             return
     pytest.fail("the window is never shut")
+
+
+# How late a client or server that makes a long path for itself answers. What
+# it sends in that time is to be worth a large window, however slow this
+# machine is.
+LATE_S = (1, 4, 16)
+
+
+def late(answer_s):
+    """Answers probes, each so many seconds after it came."""
+    return lambda answer: threading.Timer(answer_s, answer).start()
 
 
 # Our sshd
@@ -310,21 +334,34 @@ def test_sshd_a_little_more_than_the_window(place):
     server.finish()
 
 
+def takes_much_late(place, late_s, limit, count):
+    """A client, and a channel whose reader takes so many bytes and stops,
+    over a path of so many seconds that it makes for itself."""
+    server = Server(place, options=[f"ChannelWindowMax {limit}"],
+                    extensions=ext_info(BOUNDED, b"0"))
+    server.client.probed = late(late_s)
+    channel = server.session(f"head -c {count} > /dev/null; echo; {STOPPED}",
+                             slow_s=late_s)
+    channel.sendall(bytes(2 * MIB))
+    wait_until("an answer", lambda: server.client.least_answer_s < PATIENCE_S)
+    send(channel, count - 2 * MIB)
+    assert channel.recv(1) == b"\n"     # it has stopped
+    return server, channel
+
+
 def test_sshd_late_answers(place):
     """A client that answers probes a second late makes a path of a second for
     itself. The window it gets is ChannelWindowMax, and when the reader then
     stops that is the memory it can take; beyond it the connection ends."""
     limit = 16 * MIB
-    server = Server(place, options=["ChannelWindowMax 16M"],
-                    extensions=ext_info(BOUNDED, b"0"))
-    client = server.client
-    client.probed = lambda answer: threading.Timer(1, answer).start()
-    channel = server.session(
-        f"head -c {96 * MIB} > /dev/null; {STOPPED}", slow_s=1)
-    channel.sendall(bytes(2 * MIB))
-    wait_until("an answer", lambda: client.least_answer_s < PATIENCE_S)
-    fill(channel, server.peak.pid)
+    for late_s in LATE_S:
+        server, channel = takes_much_late(place, late_s, limit, 96 * MIB)
+        if "limited=budget" in server.log():
+            break
+        server.finish()
     assert "limited=budget" in server.log()
+    fill(channel, server.peak.pid)
+    client = server.client
     # That much did come of it
     assert server.peak.kib > server.peak.before + limit // 2 // KIB
     assert client.send_until_it_ends(
@@ -552,17 +589,41 @@ def test_sshd_no_answer(place):
 
 
 def test_sshd_two_answers(place):
-    server = Server(place)
-
-    def twice(answer):
-        answer()
-        server.client.say(MSG_FAILURE, 0)
-        server.client.say(MSG_SUCCESS, 0)
-
-    server.client.probed = twice
-    channel = server.session("cat > /dev/null", slow_s=0.1)
+    """The second one has no effect: the round trip stays the first one's."""
+    slow_s, count = 1, WINDOW - PACKET
+    server = Server(place, extensions=ext_info(BOUNDED, b"0"))
+    client = server.client
+    answers = []
+    client.probed = answers.append
+    channel = server.session(
+        f"head -c {count} > /dev/null; echo; cat > /dev/null", slow_s=slow_s)
+    sent_s = time.monotonic()
+    channel.sendall(bytes(count))
+    assert channel.recv(1) == b"\n"     # all of it was taken
+    assert client.is_answered(PATIENCE_S)
+    assert client.probes == 1
+    client.probed = lambda answer: None     # to the next one there is none
+    time.sleep(slow_s / 2)
+    answers[0]()
+    assert client.is_answered(PATIENCE_S)
+    most_s = time.monotonic() - sent_s
+    # One that counted would be a round trip so long that a quarter of it,
+    # which is its weight, is more than the first one
+    time.sleep(4 * most_s)
+    assert client.probes == 1
+    client.say(MSG_FAILURE, 0)
+    client.say(MSG_SUCCESS, 0)
+    before = len(server.log())
     channel.sendall(bytes(8 * MIB))
-    assert server.client.probes >= 1
+    channel.shutdown_write()
+    assert channel.recv_exit_status() == 0
+    channel.close()
+    # What comes before a session's first request is a round trip, too
+    seen_s = [int(us) / 1e6 for us in
+              re.findall(r" rtt_us=(\d+)", server.log()[before:])]
+    assert seen_s and min(slow_s, client.least_answer_s) <= min(seen_s)
+    assert max(seen_s) <= most_s
+    client.open_probes = 0              # the last one went with its channel
     assert server.works()
     server.finish()
 
@@ -690,25 +751,34 @@ def test_ssh_more_than_the_window(place):
     assert peaks[1] <= peaks[0] + MORE_THAN_STOCK_KIB
 
 
-@pytest.mark.parametrize("by", ["ping", "request"])
-def test_ssh_late_answers(place, by):
-    """As with sshd; pongs are as good as refusals."""
-    limit = 16 * MIB
+def gives_much_late(place, by, late_s, limit, count):
+    """As above, with a server and a reader of what our ssh writes."""
     known = (BOUNDED, b"0") + \
         ((b"ping@openssh.com", b"0") if by == "ping" else ())
-    client = Client(
-        place, options=["-o", "ChannelWindowMax=16M"],
-        extensions=ext_info(*known), slow_s=1,
-        probed=lambda answer: threading.Timer(1, answer).start())
-    reader = threading.Thread(target=client.take, args=(96 * MIB,),
-                              daemon=True)
+    client = Client(place, options=["-o", f"ChannelWindowMax={limit}"],
+                    extensions=ext_info(*known), slow_s=late_s,
+                    probed=late(late_s))
+    reader = threading.Thread(target=client.take, args=(count,), daemon=True)
     reader.start()
     client.channel.sendall(bytes(2 * MIB))
     wait_until("an answer",
                lambda: client.server.least_answer_s < PATIENCE_S)
-    fill(client.channel, client.peak.pid)
+    send(client.channel, count - 2 * MIB)
     reader.join()
+    return client
+
+
+@pytest.mark.parametrize("by", ["ping", "request"])
+def test_ssh_late_answers(place, by):
+    """As with sshd; pongs are as good as refusals."""
+    limit = 16 * MIB
+    for late_s in LATE_S:
+        client = gives_much_late(place, by, late_s, limit, 96 * MIB)
+        if "limited=budget" in client.log():
+            break
+        assert client.end()[0] == 0
     assert "limited=budget" in client.log()
+    fill(client.channel, client.peak.pid)
     assert client.peak.kib > client.peak.before + limit // 2 // KIB
     assert client.server.send_until_it_ends(
         (MSG_DATA, client.channel.remote_chanid, ZERO) for _ in range(2000))
