@@ -1,80 +1,62 @@
-"""run_tests.py PATH... [PYTEST OPTION...]: tests, by pytest. Ends with
-"N passed, N failed, N skipped" alone on a line; exits 1 if any failed, or
+"""run_tests.py [--at-once] PATH... [PYTEST OPTION...]: tests, by pytest. Ends
+with "N passed, N failed, N skipped" alone on a line; exits 1 if any failed, or
 if there were none.
+
+--at-once: by several processes, each of which takes the next file (tally.py
+has the exceptions), one more than there are CPUs: tests wait a lot. Each test's
+line is whole; failures are told at the end, of all of them. One after the
+other where pytest-xdist is missing, and where the lab of hpn-tests is in real
+time, which others would disturb.
 
 Where REQUIRE_ALL=1 is set, as CI does, nothing may be skipped: what this
 machine can't run is a failure with the same reason. (A conftest.py at the
 top can't say so: configure removes all files of that name.)
 """
 
+import importlib.util
 import os
+import subprocess
 import sys
 
 import pytest
 
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+WORKERS_MAX = 5
 
-class Tally:
-    """Counts tests by outcome: one that fails in set-up, body or clean-up
-    has failed once."""
 
-    def __init__(self):
-        self.outcomes = {}
-        self.expected = {}              # failures, and until when
-        # pytest takes standard output for itself while tests run
-        self.terminal = os.fdopen(os.dup(sys.stdout.fileno()), "w",
-                                  buffering=1)
-
-    def pytest_configure(self, config):
-        """config.say(line) tells the user how far a long run is."""
-        config.say = lambda line: self.terminal.write(f"\n[{line}] ")
-
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, item, call):
-        outcome = yield
-        report = outcome.get_result()
-        if report.skipped and os.environ.get("REQUIRE_ALL") == "1":
-            report.outcome = "failed"
-            report.longrepr = f"REQUIRE_ALL=1, and skipped: {report.longrepr}"
-        worst = ("passed", "skipped", "failed")
-        before = self.outcomes.get(item.nodeid, "passed")
-        self.outcomes[item.nodeid] = max(before, report.outcome,
-                                         key=worst.index)
-
-    def pytest_collectreport(self, report):
-        """A whole file that can't run here counts as one test."""
-        if report.skipped:
-            self.outcomes[report.nodeid] = \
-                "failed" if os.environ.get("REQUIRE_ALL") == "1" else "skipped"
-
-    def pytest_report_teststatus(self, report):
-        """A scenario's line says what it measured (see hpn-tests)."""
-        if report.when != "call" or not getattr(report, "measured", None):
-            return None
-        word = report.outcome.upper()
-        until = getattr(report, "expected_failure", None)
-        if until:
-            self.expected[report.nodeid] = until
-            word = f"FAILS, as expected until '{until}'"
-        return report.outcome, report.outcome[0], f"{word} {report.measured}"
-
-    def count(self, outcome):
-        return list(self.outcomes.values()).count(outcome)
+def at_once():
+    """The options for it, if it is possible."""
+    if not importlib.util.find_spec("xdist"):
+        print("no pytest-xdist: one test after the other")
+        return []
+    backend = subprocess.run(
+        ["sh", "-c", ". ./backend.sh; lab_backend"], text=True,
+        cwd=f"{TOP}/hpn-tests/lab", capture_output=True, check=True).stdout
+    if backend.strip() != "uml":
+        print("the lab is in real time: one test after the other")
+        return []
+    return ["-n", str(min(os.cpu_count() or 1, WORKERS_MAX - 1) + 1),
+            "--dist", "loadfile"]
 
 
 def main():
-    tally = Tally()
-    status = pytest.main(["-v", "-rs", "-p", "no:cacheprovider"] +
-                         sys.argv[1:], plugins=[tally])
+    arguments = sys.argv[1:]
+    options = ["-v", "-rs", "-p", "no:cacheprovider", "-p", "tally"]
+    if "--at-once" in arguments:
+        arguments.remove("--at-once")
+        options += at_once()
+    status = pytest.main(options + arguments)
+    from tally import TALLY             # which pytest has loaded
     if status == pytest.ExitCode.NO_TESTS_COLLECTED:
         print("no test has that in its name")
-    failed = tally.count("failed")
+    failed = TALLY.count("failed")
     if status != 0 and failed == 0:
         failed = 1                      # pytest itself did not get through
-    passed = tally.count("passed")
-    if tally.expected:
-        print(f"{len(tally.expected)} of the passed are known to fail until: "
-              f"{', '.join(sorted(set(tally.expected.values())))}")
-    print(f"{passed} passed, {failed} failed, {tally.count('skipped')} "
+    passed = TALLY.count("passed")
+    if TALLY.expected:
+        print(f"{len(TALLY.expected)} of the passed are known to fail until: "
+              f"{', '.join(sorted(set(TALLY.expected.values())))}")
+    print(f"{passed} passed, {failed} failed, {TALLY.count('skipped')} "
           f"skipped", flush=True)
     return failed != 0 or passed == 0
 

@@ -1,0 +1,99 @@
+"""A plugin of pytest: counts tests by outcome, and makes a skipped one a
+failure where REQUIRE_ALL=1 is set. With several processes (see run_tests.py)
+it is in each of them: tests run in workers, and are counted by the one that
+started these."""
+
+import os
+
+import pytest
+
+WORST = ("passed", "skipped", "failed")
+# What must not run at once, because both make something in build/openssh
+IN_BUILD = {f"openssh/test_{name}.py" for name in (
+    "fuzz", "install", "mutants", "preauth", "regress", "unit")}
+
+
+class Tally:
+    """A test that fails in set-up, body or clean-up has failed once."""
+
+    def __init__(self):
+        self.outcomes = {}
+        self.expected = {}              # failures, and until when
+
+    def add(self, nodeid, outcome):
+        before = self.outcomes.get(nodeid, "passed")
+        self.outcomes[nodeid] = max(before, outcome, key=WORST.index)
+
+    def count(self, outcome):
+        return list(self.outcomes.values()).count(outcome)
+
+
+TALLY = Tally()
+
+
+def requires_all():
+    return os.environ.get("REQUIRE_ALL") == "1"
+
+
+def pytest_configure(config):
+    """config.say(line) tells the user how far a long run is."""
+    # pytest takes standard output for itself while tests run, and a worker
+    # has none
+    is_worker = hasattr(config, "workerinput")
+    terminal = os.fdopen(os.dup(2 if is_worker else 1), "w", buffering=1)
+    form = "[{}]\n" if is_worker else "\n[{}] "
+    config.say = lambda line: terminal.write(form.format(line))
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.register(Scheduler())
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and requires_all():
+        report.outcome = "failed"
+        report.longrepr = f"REQUIRE_ALL=1, and skipped: {report.longrepr}"
+
+
+def pytest_runtest_logreport(report):
+    TALLY.add(report.nodeid, report.outcome)
+
+
+def pytest_collectreport(report):
+    """A whole file that can't run here counts as one test."""
+    if report.skipped:
+        TALLY.add(report.nodeid, "failed" if requires_all() else "skipped")
+
+
+def pytest_report_teststatus(report):
+    """A scenario's line says what it measured (see hpn-tests)."""
+    if report.when != "call" or not getattr(report, "measured", None):
+        return None
+    word = report.outcome.upper()
+    until = getattr(report, "expected_failure", None)
+    if until:
+        TALLY.expected[report.nodeid] = until
+        word = f"FAILS, as expected until '{until}'"
+    return report.outcome, report.outcome[0], f"{word} {report.measured}"
+
+
+def unit(nodeid):
+    """What of the tests one worker runs, in order: those of a file, or of
+    files that share what they make."""
+    path = nodeid.split("::")[0]
+    if path.startswith("hpn-tests/"):
+        return "hpn-tests"              # all transfers are started at once
+    return "build/openssh" if path in IN_BUILD else path
+
+
+class Scheduler:
+    @staticmethod
+    def pytest_xdist_make_scheduler(config, log):
+        from xdist.scheduler import LoadScopeScheduling
+
+        class ByUnit(LoadScopeScheduling):
+            def _split_scope(self, nodeid):
+                return unit(nodeid)
+
+        return ByUnit(config, log)

@@ -1,0 +1,80 @@
+"""run_tests.py and tally.py: several processes count what one does."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+import tally
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FILE = """
+import pytest
+
+@pytest.fixture
+def breaks():
+    yield
+    raise OSError
+
+@pytest.mark.parametrize("i", range(3))
+def test_passes(i, pytestconfig):
+    pytestconfig.say(f"so far: {i}")
+
+def test_fails():
+    assert 0
+
+def test_fails_afterwards(breaks):
+    pass
+
+def test_skips():
+    pytest.skip("for this reason")
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    for name in ("test_a.py", "test_b.py"):
+        (tmp_path / name).write_text(FILE)
+    (tmp_path / "test_c.py").write_text(
+        "import pytest\npytest.skip('a file', allow_module_level=True)\n")
+    env = {k: v for k, v in os.environ.items()
+           if k != "REQUIRE_ALL" and not k.startswith("PYTEST_")}
+
+    def runs(*options, **more):
+        return subprocess.run(
+            [sys.executable, "-B", f"{HERE}/run_tests.py", *options, tmp_path],
+            env={**env, "LAB": "uml", **more}, capture_output=True, text=True,
+            timeout=300)
+    return runs
+
+
+@pytest.mark.parametrize("options", [[], ["--at-once"]],
+                         ids=["one", "several"])
+@pytest.mark.parametrize("all_of_them, count", [
+    ("0", "6 passed, 4 failed, 3 skipped"),
+    ("1", "6 passed, 7 failed, 0 skipped")])
+def test_count(run, options, all_of_them, count):
+    done = run(*options, REQUIRE_ALL=all_of_them)
+    assert done.returncode == 1
+    assert done.stdout.endswith(f"\n{count}\n"), done.stdout + done.stderr
+    assert (done.stdout + done.stderr).count("[so far: 2]") == 2
+    workers = "[gw0] " in done.stdout
+    assert workers == (options != [] and
+                       importlib.util.find_spec("xdist") is not None)
+    for name in ("test_a.py", "test_b.py"):     # each failure is told
+        assert f"{name}:14: AssertionError" in done.stdout
+
+
+def test_what_a_worker_runs():
+    """What makes something in build/openssh is not done at once, nor are the
+    lab's transfers by two."""
+    assert tally.unit("hpn-tests/test_a.py::test_x[1]") == \
+        tally.unit("hpn-tests/test_b.py::test_y") == "hpn-tests"
+    assert tally.unit("openssh/test_fuzz.py::test_x") == \
+        tally.unit("openssh/test_unit.py::test_x")
+    assert tally.unit("faults/test_disk.py::test_x[a::b]") == \
+        "faults/test_disk.py"
+    for path in tally.IN_BUILD:
+        assert os.path.exists(os.path.join(os.path.dirname(HERE), path))
