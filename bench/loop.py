@@ -98,7 +98,7 @@ class Memory:
 def end_server(sshd):
     """Ends it when it has waited for its session."""
     wait_until("the session's end", lambda: not read(
-        f"/proc/{sshd.pid}/task/{sshd.pid}/children"), timeout_s=30)
+        f"/proc/{sshd.pid}/task/{sshd.pid}/children"))
     sshd.terminate()
     return reap(sshd)[1]
 

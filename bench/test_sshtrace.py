@@ -17,8 +17,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
 sys.path += [os.path.join(TOP, "openssh"), os.path.join(TOP, "hpn-tests")]
 import lab                              # noqa: E402
-from loopback import (OURS, PORT, PRISTINE, place,      # noqa: E402, F401
-                      read, wait_until)
+from loopback import (OURS, PORT, PRISTINE, going_first,    # noqa: E402, F401
+                      place, read, wait_until)
 from spec import transfer               # noqa: E402
 
 BUILT = os.path.join(TOP, "build", "sshtrace")
@@ -143,7 +143,7 @@ class Trace:
         wait_until("its rows", lambda: self.process.poll() is not None or
                    enough(self.seen()))
         self.process.send_signal(signal.SIGINT)
-        assert self.process.wait(timeout=60) == 0, read(self.err)
+        assert self.process.wait(timeout=300) == 0, read(self.err)
         return self.seen()
 
 
@@ -247,8 +247,9 @@ SLOWLY = "while :; do head -c 500000; sleep 0.1; done"
 def test_slow_application(place, limit, source, sink, options):
     """What BPF counts and what the looks tell agree; so do both ends, if the
     receiving one has the reader."""
-    place.sshd()
-    fetch(place, source, sink)
+    with going_first():                 # it is not for want of a CPU
+        place.sshd()
+        fetch(place, source, sink)
     trace = Trace(place, "rows", "--port", str(PORT), *options)
     rows = trace.rows(six_seconds)
     if not options and "no BPF" in read(trace.err):
@@ -283,7 +284,7 @@ class Terminal:
         while said.count("PEER") < 3 and self.process.poll() is None:
             said += os.read(self.fd, 65536).decode()
         self.process.send_signal(signal.SIGINT)
-        assert self.process.wait(timeout=60) == 0, said
+        assert self.process.wait(timeout=300) == 0, said
         os.close(self.fd)
         return said.split("\x1b[H\x1b[J")[2].splitlines()
 
@@ -312,8 +313,9 @@ def test_path(place):
                       "rate", "80mbit", "burst", "128kb", "latency", "50ms"])
     if done.returncode != 0:
         pytest.skip(f"no tbf: {done.stderr.strip()}")
-    place.sshd()
-    fetch(place, "cat /dev/zero")
+    with going_first():
+        place.sshd()
+        fetch(place, "cat /dev/zero")
     trace = Trace(place, "rows", "--port", str(PORT))
     rows = trace.rows(six_seconds)
     if "no BPF" in read(trace.err):
@@ -376,7 +378,7 @@ def test_command_is_told_of_signals(tmp_path):
          f"trap 'exit 5' TERM; touch {ready}; while :; do sleep 0.1; done"])
     wait_until("the command", ready.exists)
     process.terminate()
-    assert process.wait(timeout=60) == 5
+    assert process.wait(timeout=300) == 5
 
 
 @pytest.mark.parametrize("options, said", [

@@ -133,7 +133,7 @@ class Ends:
             "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
             "stderr": subprocess.PIPE, **ends})
 
-    def outcome(self, process, timeout_s=120, then=None, most=LINES):
+    def outcome(self, process, timeout_s=300, then=None, most=LINES):
         """How a copy came out: "goes on" if it says that all is well, and it
         is; "error" if it says what was wrong. Nothing else will do. (then is
         called before what is left is looked for.)"""
@@ -165,7 +165,7 @@ class Ends:
     def log(self):
         return read(self.sshd.log)
 
-    def none_left(self, timeout_s=30):
+    def none_left(self, timeout_s=300):
         wait_until("all processes of the connection to be gone",
                    lambda: set(self.place.processes()) <= self.before,
                    timeout_s)

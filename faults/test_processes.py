@@ -94,7 +94,7 @@ def kill_at(ends, copy, wait_s, choose):
     victim = choose(pids) if pids else None
     if victim:
         os.kill(victim, signal.SIGKILL)
-    said = client.communicate(timeout=60)[1]
+    said = client.communicate(timeout=300)[1]
     ends.none_left()
     is_beginning(ends)
     if client.returncode == 0:          # with its last breath

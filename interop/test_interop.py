@@ -122,7 +122,7 @@ def test_bytes(place, peer, tree):          # noqa: F811
         place.start(peers.command(table.serves, **words),
                     stdin=subprocess.DEVNULL)
         wait_until("the server", lambda: f":{PORT} " in
-                   place.run(["ss", "-Htln"]).stdout, timeout_s=60)
+                   place.run(["ss", "-Htln"]).stdout)
     for direction, argv in zip(peers.DIRECTIONS, table.modes[mode]):
         copy = f"{home}/{direction}"
         done = place.run(peers.command(argv, tree=tree, copy=copy,

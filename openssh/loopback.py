@@ -22,6 +22,20 @@ CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
+@contextlib.contextmanager
+def going_first():
+    """This thread, and what it starts meanwhile, get a CPU before all else, if
+    we may say so: for what is to be seen at the pace of the clock. (Linux keeps
+    5 % of each second for others.) Not for what is busy all the time."""
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, *before)
+
+
 def read(path):
     try:
         with open(path, errors="replace") as f:

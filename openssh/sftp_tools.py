@@ -14,7 +14,7 @@ SERVER = os.path.join(OURS, "sftp-server")
 SMALL, LARGE = 4096, 20 << 20       # bytes; LARGE has the connection to itself
 
 
-def run(argv, cwd, timeout_s=60, **kwargs):
+def run(argv, cwd, timeout_s=300, **kwargs):
     done = subprocess.run(argv, cwd=cwd, text=True, timeout=timeout_s,
                           capture_output=True, **kwargs)
     return done.returncode, done.stderr

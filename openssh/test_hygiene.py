@@ -34,7 +34,7 @@ def needs(program):
 
 
 def says_nothing(argv, **kwargs):
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=600,
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=1800,
                           **kwargs)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[-4000:]

@@ -34,7 +34,7 @@ def dump(folder, kind, *lines, conditions=(), before="true"):
                 *conditions, "-T"]
     return subprocess.run(
         [IN_TREE, "/", "sh", "-ec", before + '; exec "$@"', "sh", *argv],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
 
 
 def value(done, name="channelwindowmax"):

@@ -34,7 +34,7 @@ def run(place):         # noqa: F811
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
         try:
-            _, said = process.communicate(data, timeout=60)
+            _, said = process.communicate(data, timeout=300)
         except subprocess.TimeoutExpired:
             process.kill()
             raise

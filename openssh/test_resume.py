@@ -151,7 +151,7 @@ def killed(argv, dest, at):
     """Runs it and kills it once so much is there. Whether it was killed."""
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
                                stderr=subprocess.PIPE)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while process.poll() is None and progress(dest) < at:
         assert time.monotonic() < end
     process.send_signal(signal.SIGKILL)

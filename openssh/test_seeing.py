@@ -116,12 +116,26 @@ def sender(place, command, source, port=PORT):
 ALL_AT_ONCE = f"head -c {20 * MIB} /dev/zero"
 
 
+WAITS_S = (3, 12, 48)
+
+
+def sender_mostly(place, reason, transfer):
+    """Whether transfer(wait_s), a command and its source with a wait of so
+    many seconds for the reason, was held up by it for most of the time: one of
+    waits that get longer is more than this machine takes for all the rest."""
+    for wait_s in WAITS_S:
+        held_up = dict(zip(("window", "path", "no data"),
+                           sender(place, *transfer(wait_s))))
+        if held_up[reason] > 50:
+            break
+    assert held_up.pop(reason) > 50 and max(held_up.values()) < 50
+
+
 @pytest.mark.parametrize("tree", [OURS, PRISTINE], ids=["ours", "stock"])
 def test_sender_waits_for_the_window(place, tree):
     place.sshd(tree)
-    window, path, no_data = sender(place, "sleep 3; cat >/dev/null",
-                                   ALL_AT_ONCE)
-    assert window > 50 and path < 50 and no_data < 50
+    sender_mostly(place, "window", lambda wait_s: (
+        f"sleep {wait_s}; cat >/dev/null", ALL_AT_ONCE))
 
 
 # Each piece is gone before the next one comes: the window ends between two.
@@ -136,16 +150,15 @@ for size in [{MIB // 16}] * 48 + [{17 * MIB}]:
 
 def test_window_ends_before_its_data_comes(place):
     place.sshd()
-    window, path, no_data = sender(place, "sleep 5; cat >/dev/null", IN_PIECES)
-    assert window > 50 and path < 50 and no_data < 50
+    sender_mostly(place, "window", lambda wait_s: (
+        f"sleep {2 + wait_s}; cat >/dev/null", IN_PIECES))
 
 
 def test_sender_waits_for_data(place):
     place.sshd()
-    window, path, no_data = sender(
-        place, "cat >/dev/null", f"head -c {10 * MIB} /dev/zero; sleep 3; "
-        f"head -c {10 * MIB} /dev/zero")
-    assert no_data > 50 and window < 50 and path < 50
+    sender_mostly(place, "no data", lambda wait_s: (
+        "cat >/dev/null", f"head -c {10 * MIB} /dev/zero; sleep {wait_s}; "
+        f"head -c {10 * MIB} /dev/zero"))
 
 
 def test_sender_waits_for_the_connection(place):

@@ -43,7 +43,7 @@ def most(tmp_path):
 def on_terminal(cwd, *argv):
     """Its status; what it printed is in "out"."""
     return subprocess.run(["script", "-qec", shlex.join(argv), "out"], cwd=cwd,
-                          stdout=subprocess.DEVNULL, timeout=60).returncode
+                          stdout=subprocess.DEVNULL, timeout=300).returncode
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_one_file_is_not_counted(tmp_path):
 def test_no_meter_without_a_terminal(tmp_path):
     (tmp_path / "source").write_bytes(content(SMALL))
     done = subprocess.run([f"{OURS}/scp", "-D", SERVER, "source",
-                           f"x:{tmp_path}/copy"], cwd=tmp_path, timeout=60,
+                           f"x:{tmp_path}/copy"], cwd=tmp_path, timeout=300,
                           capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -512,7 +512,7 @@ def test_file_shorter_than_its_size(tmp_path, tool):
     assert re.fullmatch(r"\d+\n", (tmp_path / "copy").read_text())
 
 
-def wait_for(what, timeout_s=30):
+def wait_for(what, timeout_s=300):
     end = time.monotonic() + timeout_s
     while not what():
         assert time.monotonic() < end
@@ -551,7 +551,7 @@ def test_interrupted(tmp_path, odd, tool, direction):
     try:
         wait_for(lambda: dest.is_dir() and len(os.listdir(dest)) > 50)
         os.killpg(process.pid, signal.SIGINT)
-        _, error = process.communicate(timeout=30)
+        _, error = process.communicate(timeout=300)
         assert process.returncode != 0
         wait_for(lambda: group_has_ended(process.pid))
     finally:
