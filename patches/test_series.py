@@ -1,26 +1,24 @@
 """What a patch of the series may be, checked on the real sources: upstream's,
 and those of Debian's packages."""
 
+import functools
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
 import trees
-from trees import HERE, TOP, patch_path, quilt, series
+from trees import BASES, DEBIAN, HERE, TOP, candidates, overrides, series
 
-LINES_MAX = 120
-FILES_MAX = 3
+MOST = 16
 FIELDS = {"Description": ("Description", "Subject"),
           "Author": ("Author", "From"),
           "Forwarded": ("Forwarded",),
           "Last-Update": ("Last-Update",)}
-
-
-OVERRIDES = [os.path.join(base, name) for base in trees.DEBIAN
-             for name in trees.overrides(base)]
+FORMS = series() + overrides()
 
 
 def text(name):
@@ -32,11 +30,6 @@ def without_line_numbers(patch):
     return re.sub(r"^@@ .*? @@", "@@", patch, flags=re.M)
 
 
-@pytest.fixture
-def tree(tmp_path):
-    return trees.pristine(tmp_path / "tree")
-
-
 def break_context(path):
     """Makes a line of context one that is nobody's."""
     lines = path.read_text().splitlines(keepends=True)
@@ -45,19 +38,44 @@ def break_context(path):
     path.write_text("".join(lines))
 
 
-def check_push(tree, folder, name):
-    """It applies with no fuzz and no offset, and refreshing changes nothing
-    in it."""
-    path = tree / folder / name
-    before = path.read_text()
-    push = quilt(tree, folder, "push", "--fuzz=0", "-v", name)
-    assert push.returncode == 0, push.stdout + push.stderr
-    for word in ("fuzz ", "offset", "FAILED"):
-        assert word not in push.stdout, push.stdout
-    refresh = quilt(tree, folder, "refresh", "-p", "ab", "--no-timestamps",
-                    "--no-index")
-    assert refresh.returncode == 0, refresh.stderr
-    assert path.read_text() == before, f"quilt refresh changes {name}"
+def applies(tree, path):
+    """Without fuzz, at whatever lines."""
+    return subprocess.run(
+        ["patch", "-p1", "-F0", "--dry-run", "-f", "-i", path], cwd=tree,
+        capture_output=True).returncode == 0
+
+
+@functools.cache
+def pushed(base):
+    """What came of pushing each patch on a base, in order: (name, what quilt
+    said, the patch before and after refreshing it, and whether the form that
+    it stands in for applies there)."""
+    with tempfile.TemporaryDirectory() as folder:
+        laid = trees.Laid(base, os.path.join(folder, "tree"))
+        found = []
+        for quilts in laid.names():
+            name, path = os.path.basename(quilts), laid.path(quilts)
+            instead = [applies(laid.tree, p)
+                       for p in candidates(base, name)[1:2]]
+            before = path.read_text()
+            push = laid.quilt("push", "--fuzz=0", "-v", quilts)
+            said = push.stdout + push.stderr
+            assert push.returncode == 0, said
+            refresh = laid.quilt("refresh", "-p", "ab", "--no-timestamps",
+                                 "--no-index")
+            assert refresh.returncode == 0, refresh.stderr
+            found.append((name, said, before, path.read_text(),
+                          any(instead)))
+        assert [name for name, *_ in found] == series()
+        return found
+
+
+def has_lines_of(base, name):
+    """Whether the patch's form has the line numbers of that base: of the first
+    that it serves, unless Debian's, whose are given to its source package."""
+    return base not in DEBIAN and base == next(
+        b for b in BASES if candidates(b, name)[0] == candidates(
+            base, name)[0])
 
 
 def test_series_lists_every_patch():
@@ -66,73 +84,75 @@ def test_series_lists_every_patch():
 
 
 def test_overrides_are_of_a_base_and_the_series():
-    for name in os.listdir(HERE):
-        if os.path.isdir(os.path.join(HERE, name)) and name != "__pycache__":
-            assert name in trees.DEBIAN
-            assert set(os.listdir(os.path.join(HERE, name))) <= set(series())
+    assert set(DEBIAN) < set(BASES)
+    known = {folder for folders in trees.FOLDERS.values()
+             for folder in folders}
+    for path in overrides():
+        folder, name = os.path.split(path)
+        assert folder in known and name in series(), path
 
 
-def test_applies_and_refreshes(tree):
-    for name in series():
-        check_push(tree, "patches", name)
+def test_few_patches_in_groups():
+    """The last of them is a reader's limit, not upstream's."""
+    groups = trees.groups()
+    if [heading for heading, _ in groups] == [None]:
+        pytest.skip("the series has no groups")
+    assert len(series()) <= MOST
+    assert [h for h, names in groups if not h or not names] == []
+    assert groups[0][0] == "core"
 
 
-@pytest.mark.parametrize("base", trees.DEBIAN)
-def test_applies_to_debian(base, tmp_path):
-    """The patches as the source package has them, whose line numbers are its
-    tree's, and which say what ours say."""
-    tree = trees.debian(base, tmp_path / "tree")
-    folder = "debian/patches"
-    ours = [f"openssh-bdp/{name}" for name in series()]
-    pop = quilt(tree, folder, "pop", "openssh-bdp/modules.patch")
-    assert pop.returncode == 0, pop.stdout + pop.stderr
-    for name in ours:
-        check_push(tree, folder, name)
-        source = patch_path(base, os.path.basename(name))
-        with open(source) as f:
-            assert without_line_numbers((tree / folder / name).read_text()) \
-                == without_line_numbers(f.read()), source
+@pytest.mark.parametrize("base", BASES)
+def test_applies_and_refreshes(base):
+    """With no fuzz. Refreshed, a patch differs in line numbers at most, and
+    not in them on the base whose it has."""
+    for name, said, before, after, _ in pushed(base):
+        for word in ("fuzz ", "FAILED"):
+            assert word not in said, said
+        form = text(candidates(base, name)[0])
+        assert without_line_numbers(after) == without_line_numbers(form), name
+        if base in DEBIAN:
+            assert "offset" not in said and after == before, said
+        if has_lines_of(base, name):
+            assert "offset" not in said and after == form, said
 
 
-@pytest.mark.parametrize("name", OVERRIDES)
-def test_override_is_needed(name, tmp_path):
-    """There, the patch that it stands in for does not apply."""
-    base, patch = os.path.split(name)
-    tree = trees.debian(base, tmp_path / "tree")
-    before = ("modules.patch", *series())[series().index(patch)]
-    quilt(tree, "debian/patches", "pop", f"openssh-bdp/{before}")
-    done = subprocess.run(
-        ["patch", "-p1", "-F0", "--dry-run", "-f", "-i",
-         os.path.join(HERE, patch)],
-        cwd=tree, capture_output=True, text=True)
-    assert done.returncode != 0, done.stdout
+@pytest.mark.parametrize("name", overrides())
+def test_override_is_needed(name):
+    """On a base that it serves, the form that it stands in for does not
+    apply."""
+    serves = [base for base in BASES if candidates(
+        base, os.path.basename(name))[0] == os.path.join(HERE, name)]
+    assert [base for base in serves for of, *_, instead in pushed(base)
+            if of == os.path.basename(name) and not instead]
 
 
-def test_fuzz_is_refused(tree):
+def test_fuzz_is_refused(tmp_path):
     """That the above can fail."""
-    name = series()[0]
-    break_context(tree / "patches" / name)
-    assert quilt(tree, "patches", "push", "--fuzz=0", name).returncode != 0
+    laid = trees.Laid(BASES[0], tmp_path / "tree")
+    name = laid.names()[0]
+    break_context(laid.path(name))
+    assert laid.quilt("push", "--fuzz=0", name).returncode != 0
 
 
 def test_lay_refuses_fuzz(tmp_path):
     """And says which patch and which hunk it is."""
-    base = trees.DEBIAN[0]
+    base = DEBIAN[0]
     trees.source(base)
     for name in ("debian", "openssh", "patches"):
         shutil.copytree(os.path.join(TOP, name), tmp_path / name)
-    name = series()[1]
-    break_context(tmp_path / "patches" / name)
+    path = os.path.relpath(candidates(base, series()[1])[0], TOP)
+    break_context(tmp_path / path)
     done = subprocess.run(
         [tmp_path / "debian" / "lay", base, tmp_path / "tree"],
         capture_output=True, text=True)
     assert done.returncode != 0
-    assert f"patches/{name} does not apply" in done.stderr
+    assert f"{path} does not apply" in done.stderr
     assert "Hunk #1 FAILED" in done.stderr
     assert not [n for n in os.listdir(tmp_path) if n.startswith("tree")]
 
 
-@pytest.mark.parametrize("name", series() + OVERRIDES)
+@pytest.mark.parametrize("name", FORMS)
 def test_header(name):
     header = text(name).split("\n---\n")[0]
     for field, spellings in FIELDS.items():
@@ -140,11 +160,16 @@ def test_header(name):
             f"no {field}"
 
 
-@pytest.mark.parametrize("name", series() + OVERRIDES)
+@pytest.mark.parametrize("name", FORMS)
 def test_is_a_hook(name):
+    """What can be a module in openssh/ is no file that a patch adds."""
     body = text(name).split("\n---\n")[1]
-    files = re.findall(r"^\+\+\+ b/(\S+)", body, re.M)
-    changed = [line for line in body.splitlines()
-               if re.match(r"[+-](?!\+\+ b/|-- a/)", line)]
-    assert len(files) <= FILES_MAX, files
-    assert len(changed) <= LINES_MAX, len(changed)
+    assert not re.search(r"^--- /dev/null", body, re.M)
+
+
+def test_each_patch_has_its_row():
+    """In README.md."""
+    cells = [line.split("|")[1] for line in text("README.md").splitlines()
+             if line.startswith("| `")]
+    assert sorted(n + ".patch" for c in cells for n in re.findall(
+        "`(.*?)`", c)) == sorted(series())

@@ -1,35 +1,62 @@
-"""The trees that the series is for, unpacked: upstream's own, "pristine", and
-those of Debian's source packages."""
+"""The trees that the series is for, as patches/bases names them: upstream's
+versions, and Debian's source packages."""
 
+import functools
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-with open(os.path.join(TOP, "debian", "bases")) as f:
-    DEBIAN = [line.split()[0] for line in f if not line.startswith("#")]
 
 
-def series():
-    with open(os.path.join(HERE, "series")) as f:
-        return [line.strip() for line in f if line.strip()]
+def rows(path):
+    with open(os.path.join(TOP, path)) as f:
+        return [line.split() for line in f
+                if line.strip() and not line.startswith("#")]
 
 
-def overrides(base):
-    """Names of the patches that differ for a base."""
-    try:
-        return sorted(os.listdir(os.path.join(HERE, base)))
-    except FileNotFoundError:
-        return []
+BASES = [row[0] for row in rows("patches/bases")]
+# The folders where a form for a base is looked for, in order
+FOLDERS = {row[0]: row[2:] for row in rows("patches/bases")}
+DEBIAN = [row[0] for row in rows("debian/bases")]
 
 
-def patch_path(base, name):
-    if name in overrides(base):
-        return os.path.join(HERE, base, name)
-    return os.path.join(HERE, name)
+def series(text=None):
+    """Names of the patches, in order."""
+    return [name for _, names in groups(text) for name in names]
+
+
+def groups(text=None):
+    """[(heading, [name of a patch, ...]), ...]. Patches before the first
+    heading have None."""
+    if text is None:
+        with open(os.path.join(HERE, "series")) as f:
+            text = f.read()
+    found = [(None, [])]
+    for line in text.splitlines():
+        if line.startswith("#"):
+            found.append((line.lstrip("# "), []))
+        elif line.strip():
+            found[-1][1].append(line.strip())
+    return found if found[0][1] else found[1:]
+
+
+def candidates(base, name):
+    """Paths of the patch's forms that there are for a base. The first is the
+    one that serves."""
+    paths = [os.path.join(HERE, folder, name)
+             for folder in (*FOLDERS[base], ".")]
+    return [os.path.normpath(p) for p in paths if os.path.exists(p)]
+
+
+def overrides():
+    """folder/name of each form that is not the main one."""
+    return sorted(os.path.relpath(p, HERE)
+                  for p in pathlib.Path(HERE).glob("*/*.patch"))
 
 
 def quilt(tree, folder, *args):
@@ -39,29 +66,69 @@ def quilt(tree, folder, *args):
                           env=env, capture_output=True, text=True)
 
 
-def pristine(tree):
-    """Upstream's tree, with the series beside it, not applied."""
-    os.makedirs(tree)
-    subprocess.run(["tar", "-xzf", os.path.join(TOP, "build", "tarball"),
-                    "-C", tree, "--strip-components=1"], check=True)
-    subprocess.run(["cp", "-R", HERE, tree / "patches"], check=True)
-    return tree
+def without_choice():
+    """The environment without what chooses another base or its source."""
+    return {k: v for k, v in os.environ.items()
+            if k not in ("OPENSSH_TARBALL", "UPTO", "UPSTREAM", "BDP_BUILD")}
+
+
+@functools.cache
+def fetch(base):
+    """(path or None, why not) of a base's tarball or source package."""
+    done = subprocess.run([os.path.join(TOP, "openssh", "fetch")],
+                          env={**without_choice(), "UPSTREAM": base},
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        return None, done.stderr.strip().splitlines()[-1]
+    return done.stdout.strip(), None
 
 
 def source(base):
-    """Skips the test if Debian's source package can't be had."""
-    done = subprocess.run([os.path.join(TOP, "debian", "source"), base],
-                          capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    return done.stdout.strip()
+    """The path of a base's source. Skips the test if it can't be had."""
+    path, why = fetch(base)
+    if path is None:
+        pytest.skip(why)
+    return path
 
 
-def debian(base, tree):
-    """Debian's tree, with our modules and the series applied."""
-    source(base)
-    done = subprocess.run(
-        [os.path.join(TOP, "debian", "lay"), "--series", base, tree],
-        capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return pathlib.Path(tree)
+class Laid:
+    """A base's tree with our modules and, not applied, the series. quilt
+    knows patches there as names()."""
+
+    def __init__(self, base, tree, upto="", build=False):
+        self.base, self.tree = base, pathlib.Path(tree)
+        debian = base in DEBIAN
+        path = source(base)
+        command = [os.path.join(TOP, "debian", "lay"), "--series", base, tree]
+        if build or not debian:
+            command = [os.path.join(TOP, "openssh", "lay"), path, tree,
+                       "openssh"]
+        done = subprocess.run(command, capture_output=True, text=True,
+                              env={**without_choice(), "UPTO": upto})
+        assert done.returncode == 0, done.stderr
+        self.folder = "debian/patches" if debian else "patches"
+        self.prefix = "openssh-bdp/" if debian else ""
+        pop = self.quilt("pop", *([f"{self.prefix}modules.patch"] if debian
+                                  else ["-a"]))
+        assert pop.returncode == 0, pop.stdout + pop.stderr
+
+    def names(self):
+        return [line for line in
+                (self.tree / self.folder / "series").read_text().split("\n")
+                if line.startswith(self.prefix) and
+                os.path.basename(line) in series()]
+
+    def path(self, name):
+        return self.tree / self.folder / name
+
+    def quilt(self, *args):
+        return quilt(self.tree, self.folder, *args)
+
+
+def changed(path):
+    """(lines added, lines removed, files) by a patch."""
+    with open(path) as f:
+        body = f.read().split("\n---\n")[1]
+    files = re.findall(r"^\+\+\+ b/(\S+)", body, re.M)
+    return (len(re.findall(r"^\+(?!\+\+ b/)", body, re.M)),
+            len(re.findall(r"^-(?!-- (?:a/|/dev/null))", body, re.M)), files)
