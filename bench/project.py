@@ -6,7 +6,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-BUILD = os.path.join(TOP, "build")
+BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 BENCH = os.path.join(BUILD, "bench")
 sys.path += [os.path.join(TOP, "hpn-tests"), os.path.join(TOP, "openssh")]
 

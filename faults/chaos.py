@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(TOP, "openssh"))
 from loopback import (OURS, PORT, PRISTINE, place,      # noqa: E402,F401
                       read, wait_until)
 
-RESULTS = os.path.join(TOP, "build", "faults")
+RESULTS = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"), "faults")
 FRONT = 2300                            # the relay's port
 SIZE = 8 << 20                          # bytes
 TREES = {"ours": OURS, "stock": PRISTINE}

@@ -21,7 +21,7 @@ import payload                          # noqa: E402
 from measure import Transfer            # noqa: E402
 
 TOP = os.path.dirname(HERE)
-BUILD = os.path.join(TOP, "build")
+BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 LAB = os.path.join(BUILD, "lab")
 TREES = ("client", "server")
 

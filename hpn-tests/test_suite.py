@@ -42,7 +42,8 @@ def test_a_row_can_fail():
     assert "missed: goodput, of raw TCP: " in out
     assert "holds now, but is marked as failing until 'Doomsday'" in out
     assert 'no build/nowhere: see "make nowhere"' in out
-    folder = os.path.join("build", "artifacts", "self-is-stock")
+    folder = os.path.relpath(
+        os.path.join(lab.BUILD, "artifacts", "self-is-stock"), lab.TOP)
     assert f"logs, trace and picture: {folder}" in out
     folder = os.path.join(lab.TOP, folder)
     names = os.listdir(folder)

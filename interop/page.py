@@ -101,7 +101,7 @@ PARTS = {"interop": ("client", "server"), "load": ("load",),
 
 def left(part):
     """The rows that the tests left."""
-    folder = os.path.join(TOP, "build", part)
+    folder = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"), part)
     found, lines = [], []
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
         with open(path) as f:

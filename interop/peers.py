@@ -19,7 +19,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-BUILD = os.path.join(TOP, "build")
+BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 CACHE = os.path.join(
     os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")),
     "openssh-bdp", "interop")

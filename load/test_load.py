@@ -29,7 +29,7 @@ LOGINS, BURST = 500, 50
 IDLE, IDLE_S = 1000, 60
 NEEDS_KIB = 10 * MIB                    # of IDLE on two servers
 NOFILE = 8192
-RESULTS = os.path.join(TOP, "build", "load")
+RESULTS = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"), "load")
 
 
 @pytest.fixture(autouse=True)

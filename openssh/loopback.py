@@ -15,8 +15,9 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
 IN_TREE = os.path.join(HERE, "in-tree")
-OURS = os.path.join(TOP, "build", "openssh")
-PRISTINE = os.path.join(TOP, "build", "pristine")
+BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
+OURS = os.path.join(BUILD, "openssh")
+PRISTINE = os.path.join(BUILD, "pristine")
 PORT = 2222
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)

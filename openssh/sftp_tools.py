@@ -7,7 +7,8 @@ import random
 import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BUILD = os.path.join(os.path.dirname(HERE), "build")
+BUILD = os.path.join(os.path.dirname(HERE),
+                     os.environ.get("BDP_BUILD", "build"))
 OURS = os.path.join(BUILD, "openssh")
 PRISTINE = os.path.join(BUILD, "pristine")
 SERVER = os.path.join(OURS, "sftp-server")

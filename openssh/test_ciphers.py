@@ -83,9 +83,9 @@ def test_undone_on_bookworm():
 
 def test_told_where_people_look():
     """With what it costs, and in NEWS, too, which is for both releases."""
-    for path in ("README.md", "debian/NEWS", "build/openssh/ssh_config.5",
-                 "build/openssh/sshd_config.5"):
-        text = " ".join(read(f"{TOP}/{path}").split())
+    for path in (f"{TOP}/README.md", f"{TOP}/debian/NEWS",
+                 f"{OURS}/ssh_config.5", f"{OURS}/sshd_config.5"):
+        text = " ".join(read(path).split())
         assert "an observer of the connection sees the length of each packet" \
             in text, path
         assert f"Ciphers ^{CHACHA}" in text, path

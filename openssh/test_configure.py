@@ -8,7 +8,8 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-OURS = os.path.join(TOP, "build", "openssh")
+BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
+OURS = os.path.join(BUILD, "openssh")
 HEADERS = {"pam": "security/pam_appl.h", "libedit": "histedit.h",
            "selinux": "selinux/selinux.h", "usdt": "sys/sdt.h"}
 

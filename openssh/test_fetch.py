@@ -1,6 +1,10 @@
 """make fetch, and what stops it: one clear line, and nothing left behind."""
 
+import gzip
+import hashlib
 import os
+import pathlib
+import re
 import shutil
 import subprocess
 
@@ -20,7 +24,8 @@ def cached(name):
 def fetch(cache, script=None, **env):
     done = subprocess.run(
         [script or os.path.join(HERE, "fetch")],
-        env={**os.environ, "XDG_CACHE_HOME": str(cache), **env},
+        env={**os.environ, "UPSTREAM": "", "OPENSSH_TARBALL": "",
+             "XDG_CACHE_HOME": str(cache), **env},
         capture_output=True, text=True, timeout=300)
     return done
 
@@ -144,3 +149,96 @@ def test_cache_is_verified(tarball, cache):
     done = fetch(cache)
     assert done.returncode != 0
     assert "SHA-256" in done.stderr
+
+
+OTHER = "10.0p1-other"
+
+
+@pytest.fixture
+def other(tmp_path):
+    """The fetch script with pins of another version than the default: of the
+    key that signed the default one, and of a tree of git's."""
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    for name in ("fetch", "UPSTREAM"):
+        shutil.copy(os.path.join(HERE, name), folder)
+    tree = tmp_path / "tree.tar"
+    tree.write_bytes(b"a tree" * 1000)
+    with open(os.path.join(HERE, "UPSTREAM")) as f:
+        key = re.search("^KEY_FINGERPRINT=.*$", f.read(), re.M)[0]
+    (folder / f"UPSTREAM-{OTHER}").write_text(
+        f"VERSION={OTHER}\n{key}\nSITE=https://127.0.0.1:9\nCOMMIT=0123\n"
+        f"TAR_SHA256={hashlib.sha256(tree.read_bytes()).hexdigest()}\n")
+    return str(folder / "fetch")
+
+
+def release(tarball):
+    """With what upstream's site has beside it."""
+    shutil.copy(cached("signing-key.asc"), tarball.parent / "RELEASE_KEY.asc")
+    return {"UPSTREAM": OTHER, "OPENSSH_TARBALL": str(tarball)}
+
+
+def test_other_release(tarball, other, cache):
+    done = fetch(cache, other, **release(tarball))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == f"OpenSSH {OTHER}: signature is good\n"
+    path = done.stdout.strip()
+    assert os.path.basename(path) == f"openssh-{OTHER}.tar.gz"
+    again = fetch(cache, other, UPSTREAM=OTHER)
+    assert again.stdout == done.stdout and again.stderr == ""
+    with open(path, "ab") as f:
+        f.write(b"x")
+    again = fetch(cache, other, UPSTREAM=OTHER)
+    assert again.returncode != 0 and "bad signature" in again.stderr
+
+
+def test_other_release_wants_a_signature(tarball, other, cache):
+    """And who made it."""
+    env = release(tarball)
+    os.unlink(tarball.parent / "RELEASE_KEY.asc")
+    refused(fetch(cache, other, **env), cache, "no RELEASE_KEY.asc")
+    os.unlink(str(tarball) + ".asc")
+    refused(fetch(cache, other, **env), cache, "has no signature")
+
+
+def test_other_release_is_another_file(tarball, other, cache):
+    env = release(tarball)
+    os.truncate(tarball, 100000)
+    refused(fetch(cache, other, **env), cache, "bad signature")
+
+
+def test_other_release_of_another_key(tarball, other, cache):
+    env = release(tarball)
+    pins = pathlib.Path(other).with_name(f"UPSTREAM-{OTHER}")
+    pins.write_text(re.sub("(?m)^KEY_FINGERPRINT=.*$",
+                           "KEY_FINGERPRINT=" + 40 * "0", pins.read_text()))
+    refused(fetch(cache, other, **env), cache, "no key 0000")
+
+
+def test_other_tree_of_git(other, tmp_path, cache):
+    """By what is in it, however it was compressed."""
+    for level in (1, 9):
+        tarball = tmp_path / f"t{level}.tar.gz"
+        tarball.write_bytes(gzip.compress((tmp_path / "tree.tar").read_bytes(),
+                                          level))
+        done = fetch(cache, other, UPSTREAM=OTHER,
+                     OPENSSH_TARBALL=str(tarball))
+        assert done.returncode == 0, done.stderr
+        assert "commit 0123: SHA-256 is good" in done.stderr
+    path = done.stdout.strip()
+    assert os.path.basename(path) == f"openssh-{OTHER}-git.tar.gz"
+    assert fetch(cache, other, UPSTREAM=OTHER).stdout == done.stdout
+    with open(path, "wb") as f:
+        f.write(gzip.compress(b"another tree"))
+    again = fetch(cache, other, UPSTREAM=OTHER)
+    assert again.returncode != 0 and "not what was pinned" in again.stderr
+
+
+def test_other_site_is_down(other, cache):
+    refused(fetch(cache, other, UPSTREAM=OTHER), cache, "127.0.0.1",
+            f"OPENSSH_TARBALL=/path/to/openssh-{OTHER}.tar.gz does without")
+
+
+def test_no_pins(cache):
+    refused(fetch(cache, UPSTREAM="9.9p9"), cache, "no pins for OpenSSH 9.9p9",
+            "10.0p1 10.5p1")

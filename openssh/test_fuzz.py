@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-OPENSSH = os.path.join(TOP, "build", "openssh")
+BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
+OPENSSH = os.path.join(BUILD, "openssh")
 
 # What each was: read the fuzzer beside it. "Take so many" is a byte.
 FOUND = {

@@ -11,7 +11,8 @@ import pinned
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-OPENSSH = os.path.join(TOP, "build", "openssh")
+BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
+OPENSSH = os.path.join(BUILD, "openssh")
 MODULES = sorted(os.path.basename(p) for p in glob.glob(f"{HERE}/*.c"))
 
 # Not: what the style of the house is (bugprone-assignment-in-if-condition),
@@ -132,5 +133,5 @@ def hardening(path):
                                      "sftp-server"])
 def test_hardening(program):
     """As upstream's own build here has it: nothing of it is lost by ours."""
-    pristine = os.path.join(TOP, "build", "pristine", program)
+    pristine = os.path.join(BUILD, "pristine", program)
     assert hardening(f"{OPENSSH}/{program}") == hardening(pristine)

@@ -8,7 +8,8 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-TREE = os.path.join(TOP, "build", "openssh")
+BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
+TREE = os.path.join(BUILD, "openssh")
 
 
 def install(prefix, **env):

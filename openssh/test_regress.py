@@ -8,7 +8,8 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-OPENSSH = os.path.join(TOP, "build", "openssh")
+BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
+OPENSSH = os.path.join(BUILD, "openssh")
 LTESTS = ["transfer", "rekey", "multiplex", "forwarding", "sftp", "scp",
           "integrity"]
 
@@ -28,7 +29,7 @@ def test_regress(ltest):
 
 def test_regress_is_upstreams(tmp_path):
     """Every file of upstream's suite is the one in the tarball."""
-    subprocess.run(["tar", "-xzf", os.path.join(TOP, "build", "tarball"),
+    subprocess.run(["tar", "-xzf", os.path.join(BUILD, "tarball"),
                     "-C", tmp_path, "--strip-components=1"], check=True)
     compared = 0
     for folder, _, names in os.walk(tmp_path / "regress"):

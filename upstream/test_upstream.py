@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BUILD = os.path.join(TOP, "build")
+BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 REGRESS = os.path.join(BUILD, "pristine", "regress", "Makefile")
 LISTS = {"t-exec": "LTESTS", "interop-tests": "INTEROP_TESTS",
          "extra-tests": "EXTRA_TESTS"}
