@@ -1,0 +1,280 @@
+"""The tools around the series: which form of a patch serves a base, the types
+of older trees, what a newer upstream breaks, and the table of changed lines.
+On a series of a few lines, made here."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import trees
+from trees import HERE, TOP
+
+LOOP = "\tint i;\n\tu_int64_t n;\n\n\tn = 1;\n\tsend(n);\n\treturn;\n"
+PATCH = """\
+Description: a test's
+---
+--- a/{file}
++++ b/{file}
+@@ -1,6 +1,7 @@
+ \tint i;
+ {context}
+\x20
++\thook();
+ \tn = 1;
+ \tsend(n);
+ \treturn;
+"""
+
+
+def patch(file, context="\tuint64_t n;"):
+    return PATCH.format(file=file, context=context)
+
+
+class Project:
+    """A copy of the tools, with a series for trees of two files."""
+
+    def __init__(self, top):
+        self.top, self.tree = top, top / "tree"
+        (top / "openssh").mkdir()
+        shutil.copy(f"{TOP}/openssh/rebase-check", top / "openssh")
+        self.patches = top / "patches"
+        self.patches.mkdir()
+        for name in ("forms", "types"):
+            shutil.copy(f"{HERE}/{name}", self.patches)
+        self.write("patches/bases", "# name types folders\nnew asis\n"
+                   "old c99 older\nolder c99 oldest older\n")
+        self.write("patches/series",
+                   "# core\na.patch\n\n# the rest\nb.patch\n")
+        self.write("patches/a.patch", patch("a.c"))
+        self.write("patches/b.patch", patch("b.c"))
+        self.write("tree/version.h", '#define SSH_VERSION\t"OpenSSH_11.0"\n'
+                   '#define SSH_PORTABLE\t"p1"\n')
+        for name in ("a.c", "b.c", "c.c", "defines.h"):
+            self.write(f"tree/{name}", LOOP)
+
+    def write(self, name, text):
+        path = self.top / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    def run(self, *command):
+        done = subprocess.run([self.top / command[0], *command[1:]],
+                              cwd=self.top, capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def forms(self, *arguments):
+        status, out, err = self.run("patches/forms", *arguments)
+        assert status == 0, err
+        return [os.path.relpath(p, self.patches) for p in out.splitlines()]
+
+    def rebase(self, *arguments):
+        """Exit status, and all it says but the head."""
+        status, out, err = self.run("openssh/rebase-check", *arguments)
+        return status, out.splitlines()[1:], err
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project(tmp_path)
+
+
+def test_first_folder_wins(project):
+    project.write("patches/older/b.patch", "")
+    assert project.forms("new") == ["a.patch", "b.patch"]
+    assert project.forms("old") == ["a.patch", "older/b.patch"]
+    project.write("patches/oldest/b.patch", "")
+    assert project.forms("old", "b.patch") == ["older/b.patch"]
+    assert project.forms("older", "b.patch") == ["oldest/b.patch"]
+
+
+def test_up_to_a_group(project):
+    assert project.forms("--to", "core", "new") == ["a.patch"]
+    assert project.forms("--to", "the rest", "new") == ["a.patch", "b.patch"]
+    status, out, err = project.run("patches/forms", "--to", "cor", "new")
+    assert (status, out) == (1, "")
+    assert err == 'patches/forms: no group "# cor" in series\n'
+
+
+@pytest.mark.parametrize("command", ["forms", "types"])
+def test_unknown_base(project, command):
+    """One line, which has those that there are."""
+    status, out, err = project.run(f"patches/{command}", "newer", "tree")
+    assert (status, out) == (1, "")
+    assert err == "patches/forms: no base newer; there are: new old older\n"
+
+
+def test_base_without_types(project):
+    project.write("patches/bases", "new older\n")
+    status, out, err = project.run("patches/forms", "new")
+    assert (status, out) == (1, "") and "has neither asis nor c99" in err
+
+
+def test_missing_patch(project):
+    os.unlink(project.patches / "b.patch")
+    status, _, err = project.run("patches/forms", "new")
+    assert status == 1 and err == "patches/forms: no b.patch\n"
+
+
+def test_python_reads_the_same(monkeypatch):
+    """As trees.py does, of the series as it is."""
+    for base in trees.BASES:
+        done = subprocess.run([f"{HERE}/forms", base], capture_output=True,
+                              text=True, check=True)
+        assert done.stdout.splitlines() == \
+            [trees.candidates(base, name)[0] for name in trees.series()]
+
+
+def test_types(project):
+    """Of what the series changes, on an old base, but not of defines.h."""
+    project.write("patches/b.patch", patch("defines.h") + patch("b.c")[25:])
+    status, out, _ = project.run("patches/types", "-n", "old", "tree")
+    assert (status, out) == (0, "a.c\nb.c\n")
+    assert (project.tree / "a.c").read_text() == LOOP
+    assert project.run("patches/types", "old", "tree")[:2] == \
+        (0, "a.c\nb.c\n")
+    for name in ("a.c", "b.c"):
+        assert (project.tree / name).read_text() == \
+            LOOP.replace("u_int64_t", "uint64_t")
+    for name in ("c.c", "defines.h"):
+        assert (project.tree / name).read_text() == LOOP
+    assert project.run("patches/types", "old", "tree")[:2] == (0, "")
+
+
+def test_types_of_a_new_base(project):
+    assert project.run("patches/types", "new", "tree")[:2] == (0, "")
+    assert (project.tree / "a.c").read_text() == LOOP
+
+
+def test_rebase(project):
+    """Types are laid; one applies, one elsewhere."""
+    project.write("tree/b.c", "/* more */\n" + LOOP)
+    assert project.rebase(project.tree) == (0, [
+        "types renamed to C99's in 2 files", "a.patch: applies",
+        "b.patch: applies, at other lines", "0 of 2 patches need work"], "")
+    assert "u_int64_t" in (project.tree / "a.c").read_text()
+
+
+def test_rebase_needs_work(project):
+    """And which hunk of which file does."""
+    project.write("tree/b.c", "int other;\n" * 7)
+    status, out, _ = project.rebase(project.tree)
+    assert status == 1
+    assert out[1:] == ["a.patch: applies", "b.patch: needs work:",
+                       "    b.c: Hunk #1 FAILED at 1.",
+                       "1 of 2 patches need work"]
+
+
+def test_rebase_takes_fuzz_for_work(project):
+    project.write("tree/b.c", LOOP.replace("u_int64_t n", "long n"))
+    status, out, _ = project.rebase(project.tree)
+    assert status == 1
+    assert out[2] == "b.patch: needs work: applies with fuzz only:"
+    assert "b.c: Hunk #1 succeeded" in out[3] and "fuzz" in out[3]
+
+
+def test_rebase_tries_other_forms(project):
+    project.write("tree/b.c", LOOP.replace("u_int64_t n", "long n"))
+    project.write("patches/oldest/b.patch", patch("b.c", "\tlong n;"))
+    status, out, _ = project.rebase(project.tree)
+    assert (status, out[1:]) == (0, [
+        "a.patch: applies", "b.patch: applies, in the form of oldest",
+        "0 of 2 patches need work"])
+
+
+def test_rebase_on_what_the_one_before_left(project):
+    """What of a patch needs no work is there for the next."""
+    project.write("patches/b.patch", patch("a.c", "\tuint64_t n;").replace(
+        "+\thook();\n", " \thook();\n+\tmore();\n").replace(
+        "-1,6 +1,7", "-1,7 +1,8"))
+    project.write("patches/a.patch", patch("a.c") + patch("gone.c")[25:])
+    status, out, _ = project.rebase(project.tree)
+    assert status == 1
+    assert out[1:] == ["a.patch: needs work:",
+                       "    gone.c: upstream has no such file",
+                       "b.patch: applies", "1 of 2 patches need work"]
+
+
+def test_rebase_names_taken(project):
+    """A module's name that upstream has, too."""
+    project.write("openssh/c.c", "")
+    status, out, _ = project.rebase(project.tree)
+    assert status == 1 and "c.c: upstream has one of that name" in out
+
+
+def git(folder, *arguments):
+    subprocess.run(["git", "-C", folder, "-c", "user.name=t", "-c",
+                    "user.email=t@localhost", "-c", "commit.gpgsign=false",
+                    *arguments], check=True, capture_output=True)
+
+
+def test_rebase_reads_what_it_is_given(project):
+    """A tarball, a repository, a revision of it, and its URL: of the same
+    tree, and then of one that needs work."""
+    if not shutil.which("git"):
+        pytest.skip("no git")
+    expected = project.rebase(project.tree)
+    tarball = project.top / "t.tar.gz"
+    subprocess.run(["tar", "-czf", tarball, "-C", project.top, "tree"],
+                   check=True)
+    assert project.rebase(tarball) == expected
+    git(project.top, "init", "-q", "tree")
+    git(project.tree, "add", ".")
+    git(project.tree, "commit", "-q", "-m", "one")
+    project.write("tree/b.c", "")
+    git(project.tree, "commit", "-q", "-a", "-m", "two")
+    assert project.rebase(project.tree)[1][-1] == "1 of 2 patches need work"
+    assert project.rebase(project.tree, "HEAD~1") == expected
+    assert project.rebase(f"file://{project.tree}")[0] == 1
+    git(project.tree, "checkout", "-q", "HEAD~1")
+    assert project.rebase(f"file://{project.tree}") == expected
+    assert not [n for n in os.listdir(project.tree) if n.endswith(".orig")]
+
+
+@pytest.mark.parametrize("argument,word", [
+    (("/does/not/exist",), "can't read /does/not/exist"),
+    (("openssh",), "openssh has no OpenSSH in it"),
+    (("openssh", "HEAD"), "openssh is no git repository"),
+    (("patches/series",), "patches/series: "), ((), "usage: "),
+    (("",), "usage: ")])
+def test_rebase_without_a_tree(project, argument, word):
+    status, out, err = project.rebase(*argument)
+    assert status == 1 and not out
+    assert err.startswith(f"rebase-check: {word}") and err.count("\n") == 1
+
+
+def test_headings_are_no_patches():
+    """(quilt takes them for comments.)"""
+    text = "# core\na.patch\n\nb.patch\n# the rest\nc.patch\n"
+    assert trees.series(text) == ["a.patch", "b.patch", "c.patch"]
+    assert trees.groups(text) == [("core", ["a.patch", "b.patch"]),
+                                  ("the rest", ["c.patch"])]
+
+
+def test_table_is_up_to_date(tmp_path):
+    """The one in DESIGN.md, which "make patches-table" writes."""
+    design = f"{TOP}/openssh/DESIGN.md"
+    copy = tmp_path / "DESIGN.md"
+    shutil.copy(design, copy)
+    subprocess.run([f"{HERE}/table", copy], check=True)
+    with open(design) as f:
+        assert f.read() == copy.read_text(), "see make patches-table"
+
+
+def test_table_counts(tmp_path):
+    path = tmp_path / "a.patch"
+    path.write_text(patch("a.c") + patch("b.c").replace("+\thook();\n",
+                                                        "-old\n+a\n++b\n")[25:])
+    assert trees.changed(path) == (3, 1, ["a.c", "b.c"])
+
+
+def test_pins_of_bases():
+    """Each base's source is pinned; the default one is upstream's."""
+    pins = {name[len("UPSTREAM-"):] for name in os.listdir(f"{TOP}/openssh")
+            if name.startswith("UPSTREAM-")}
+    with open(f"{TOP}/openssh/UPSTREAM") as f:
+        default = next(line.strip()[len("VERSION="):] for line in f
+                       if line.startswith("VERSION="))
+    assert default in trees.BASES
+    assert set(trees.BASES) <= {default} | pins | set(trees.DEBIAN)
