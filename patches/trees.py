@@ -13,6 +13,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
 
 
+# What a patch breaks it breaks without optimisation, too
+CONFIGURE = ["--with-pam", "--with-libedit", "--with-selinux",
+             "--without-hardening", "--with-cflags=-O0 -w"]
+JOBS = os.environ.get("JOBS", str(os.cpu_count()))
+
+
+def run(tree, *command, env=None):
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True,
+                          env=env)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return done.stdout
+
+
 def rows(path):
     with open(os.path.join(TOP, path)) as f:
         return [line.split() for line in f
@@ -69,7 +82,8 @@ def quilt(tree, folder, *args):
 def without_choice():
     """The environment without what chooses another base or its source."""
     return {k: v for k, v in os.environ.items()
-            if k not in ("OPENSSH_TARBALL", "UPTO", "UPSTREAM", "BDP_BUILD")}
+            if k not in ("OPENSSH_TARBALL", "UPTO", "UPSTREAM", "BDP_BUILD",
+                         "MAKEFLAGS")}
 
 
 @functools.cache
@@ -123,6 +137,18 @@ class Laid:
 
     def quilt(self, *args):
         return quilt(self.tree, self.folder, *args)
+
+    def configure(self):
+        run(self.tree, "./configure", *CONFIGURE)
+
+    def make(self):
+        run(self.tree, "make", f"-j{JOBS}")
+
+
+def skip_without(group):
+    """Skips the test if the series has no such group."""
+    if group and group not in [heading for heading, _ in groups()]:
+        pytest.skip(f"the series has no group {group}")
 
 
 def changed(path):

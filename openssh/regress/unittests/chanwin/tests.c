@@ -39,19 +39,38 @@ void test_wipes(void);
 void test_walk(void);
 void test_stall(void);
 
-void
-tests(void)
+/* Of what the core of the series has: the first part of it, alone */
+static void
+tests_core(void)
 {
-	/* Before a channel of another test is bulk */
-	test_poly1305();
-	/* Those that take their time come last. */
 	test_channelwindow();
-	test_channelsend();
 	test_sshbufmem();
-	test_wipes();
 	test_chanbudget();
 	test_pathrtt();
 	test_pathinband();
+}
+
+/* Those that take their time */
+static void
+tests_long(void)
+{
+	test_chanwin();
+	test_chanwin_link();
+	test_walk();
+	test_stall();
+}
+
+void
+tests(void)
+{
+#ifndef BDP_CORE
+	/* Before a channel of another test is bulk */
+	test_poly1305();
+#endif
+	tests_core();
+#ifndef BDP_CORE
+	test_channelsend();
+	test_wipes();
 	test_windowmax();
 	test_chansend();
 	test_cipherorder();
@@ -60,8 +79,6 @@ tests(void)
 	test_sftproom();
 	test_sftplimit();
 	test_progressrate();
-	test_chanwin();
-	test_chanwin_link();
-	test_walk();
-	test_stall();
+#endif
+	tests_long();
 }
