@@ -1,8 +1,10 @@
 """The main job, shown: one file through ssh, scp up and scp down between two
 hosts 200 ms apart at 1 Gbit/s, by OpenSSH as it is and by ours on both sides,
-with raw TCP on the same link beside. Prints a table; the rows and a picture
-of goodput and window over time go to build/demo."""
+with raw TCP on the same link beside. Prints a table, where it is as a page with
+a picture of goodput and window over time (build/demo), and what to type
+next."""
 
+import html
 import os
 import sys
 import time
@@ -15,6 +17,15 @@ SIZE = 256 << 20                        # bytes
 LINK = link("1g-200ms")
 TREES = {"stock": "pristine", "ours": "openssh"}
 DEMO = os.path.join(lab.BUILD, "demo")
+
+# What to type next, and what it does
+NEXT = {
+    "./bootstrap install --prefix=/opt/openssh-bdp":
+        "install it beside the system's OpenSSH",
+    "make deb-quick": "build packages for this machine's Debian",
+    "make bench QUICK=1 && make report": "measure more links and tools",
+    "./bootstrap check": "run all tests",
+}
 
 # name: tool, direction
 JOBS = {
@@ -101,22 +112,44 @@ def row(key, transfer, raw):
     }
 
 
-def print_table(rows):
+def table(rows):
+    """The table as lines of text."""
     def mib(value):
         return "" if value is None else f"{value / 2**20:.1f}"
 
-    print(f"{SIZE / 1e6:.0f} MB at {LINK.rate_mbit / 1000:g} Gbit/s over "
-          f"{LINK.rtt_us / 1000:g} ms, both sides stock or ours\n")
-    print(f"{'':16}{'':7}{'goodput':>9}{'of raw':>8}{'peak window':>13}"
-          f"{'peak memory (MiB)':>20}")
-    print(f"{'':16}{'':7}{'MB/s':>9}{'TCP':>8}{'MiB':>13}"
-          f"{'client':>11}{'server':>9}")
+    lines = [f"{SIZE / 1e6:.0f} MB at {LINK.rate_mbit / 1000:g} Gbit/s over "
+             f"{LINK.rtt_us / 1000:g} ms, both sides stock or ours", "",
+             f"{'':16}{'':7}{'goodput':>9}{'of raw':>8}{'peak window':>13}"
+             f"{'peak memory (MiB)':>20}",
+             f"{'':16}{'':7}{'MB/s':>9}{'TCP':>8}{'MiB':>13}"
+             f"{'client':>11}{'server':>9}"]
     for r in rows:
         name = (r["job"] if r["side"] else
                 "raw TCP, " + {"get": "down", "put": "up"}[r["direction"]])
-        print(f"{name:16}{r['side']:7}{r['goodput']:9.2f}{r['share']:8.0%}"
-              f"{mib(r['peak_window']):>13}{mib(r['client_memory']):>11}"
-              f"{mib(r['server_memory']):>9}")
+        lines.append(
+            f"{name:16}{r['side']:7}{r['goodput']:9.2f}{r['share']:8.0%}"
+            f"{mib(r['peak_window']):>13}{mib(r['client_memory']):>11}"
+            f"{mib(r['server_memory']):>9}")
+    return "\n".join(lines) + "\n"
+
+
+def page(text):
+    """The table and the picture as HTML, for a browser."""
+    return ("<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n"
+            "<title>openssh-bdp: the demo</title>\n"
+            f"<pre>{html.escape(text)}</pre>\n"
+            "<img src=\"window.png\" style=\"max-width: 100%\" "
+            "alt=\"Goodput and window over time\">\n")
+
+
+def where_and_next(folder):
+    """What the demo ends with: its files, and commands to go on with."""
+    lines = ["", f"Page:     {folder}/index.html",
+             f"Picture:  {folder}/window.png",
+             f"Figures:  {folder}/results.json", "", "Next:"]
+    width = max(map(len, NEXT))
+    return "\n".join(lines + [f"  {command:{width}}  # {what}"
+                              for command, what in NEXT.items()])
 
 
 def hint(transfers):
@@ -138,14 +171,17 @@ def main():
         rows.append(row(key, t, done["raw TCP", t.spec.direction]))
     results = os.path.join(DEMO, "results.json")
     picture = os.path.join(DEMO, "window.png")
-    print_table(rows)
+    text = table(rows)
+    print(text)
     done = artifacts.draw(rows, SIZE, LINK.given(), results, picture)
     if done.returncode != 0:
         raise lab.LabError(f"no picture: {done.stderr}")
-    print(f"\nEvery file arrived with its SHA-256. Rows: "
-          f"{os.path.relpath(results)}; picture: {os.path.relpath(picture)}")
+    with open(os.path.join(DEMO, "index.html"), "w") as f:
+        f.write(page(text))
+    print("The SHA-256 of every file that arrived is right.")
     if said := hint(measured):
         print(said)
+    print(where_and_next(os.path.relpath(DEMO)))
 
 
 if __name__ == "__main__":

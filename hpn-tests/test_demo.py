@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from spec import transfer
 def test_demo():
     """The demo's transfers, its table and its picture."""
     folder = os.path.join(lab.BUILD, "demo")
-    for name in ("results.json", "window.png"):
+    for name in ("results.json", "window.png", "index.html"):
         if os.path.exists(os.path.join(folder, name)):
             os.unlink(os.path.join(folder, name))
     program = os.path.join(lab.HERE, "demo.py")
@@ -37,6 +38,27 @@ def test_demo():
     with open(os.path.join(folder, "window.png"), "rb") as f:
         assert f.read(8) == b"\x89PNG\r\n\x1a\n"
     assert "TCPCongestion" not in done.stdout       # nothing was lost
+    # It ends with where that is, and what to type next
+    with open(os.path.join(folder, "index.html")) as f:
+        assert done.stdout.split("\nThe SHA-256")[0] in f.read()
+    assert done.stdout.endswith("\n" + demo.where_and_next(
+        os.path.join("build", "demo")) + "\n")
+
+
+def test_what_to_type_next():
+    """The files are named, and the commands exist."""
+    said = demo.where_and_next("build/demo")
+    assert re.findall(r"build/demo/\S+", said) == [
+        f"build/demo/{name}" for name in ("index.html", "window.png",
+                                          "results.json")]
+    with open(os.path.join(lab.TOP, "Makefile.in")) as f:
+        targets = re.findall(r"^## ([\w-]+):", f.read(), re.M)
+    with open(os.path.join(lab.TOP, "bootstrap")) as f:
+        verbs = re.search(r"usage: \./bootstrap ([\w|]+)", f.read())[1]
+    typed = re.findall(r"\bmake ([\w-]+)", said)
+    assert typed and set(typed) <= set(targets)
+    typed = re.findall(r"\./bootstrap (\w+)", said)
+    assert typed and set(typed) <= set(verbs.split("|"))
 
 
 def test_hint_when_segments_are_lost(tmp_path):
