@@ -13,7 +13,8 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-sys.path.insert(0, os.path.join(TOP, "openssh"))
+sys.path[:0] = [os.path.join(TOP, "openssh"), os.path.join(TOP, "hpn-tests")]
+from checked import Keyed, Number, OneOf, Whole, known      # noqa: E402
 from loopback import (OURS, PORT, PRISTINE, place,      # noqa: E402,F401
                       read, wait_until)
 
@@ -51,10 +52,28 @@ def record(fault, who, outcome, count=1):
         f.write("\n")
 
 
+BYTES, SECONDS = Whole(0, 10**12, "bytes"), Number(0, 1000, "s")
+ACTIONS = {                     # of relay.py, and their fields
+    "stall": {"seconds": SECONDS}, "freeze": {"seconds": SECONDS},
+    "hold": {}, "flip": {"mask": Whole(1, 255)}, "duplicate": {"bytes": BYTES},
+    "lose": {"bytes": BYTES}, "fragment": {"bytes": BYTES, "size": BYTES},
+    "truncate": {}, "reset": {},
+}
+
+
+def check_script(script):
+    """Raises SpecError for one that the relay wouldn't carry out."""
+    for action in script:
+        known(action.get("do"), ACTIONS, "action")
+        Keyed(**{"from": OneOf("client", "server", what="end"), "at": BYTES,
+                 "do": OneOf(*ACTIONS), **ACTIONS[action["do"]]})(action)
+
+
 class Relay:
     def __init__(self, place, script, *more, under=()):   # noqa: F811
         """more: the relay's further arguments; under: the argv of a program
         that starts it, as chrt."""
+        check_script(script)
         self.process = place.start(
             [*under, sys.executable, "-B", os.path.join(HERE, "relay.py"),
              str(FRONT), str(PORT), json.dumps(script), *more],

@@ -14,7 +14,9 @@ import time
 
 import pytest
 
-from chaos import FRONT, Relay, place, slow                 # noqa: F401
+from chaos import (FRONT, Relay, check_script, place,       # noqa: F401
+                   slow)
+from checked import SpecError
 from loopback import OURS, PRISTINE, status_kib
 
 RUNS = int(os.environ.get("RUNS") or 1)
@@ -53,6 +55,19 @@ def send(place, tree, count):           # noqa: F811
     assert client.returncode == 0
     return took_s, peak_kib, (after.ru_utime - before.ru_utime +
                               after.ru_stime - before.ru_stime)
+
+
+@pytest.mark.parametrize("wrong, error", [
+    ({"from": "cleint"}, "from: no end 'cleint': did you mean 'client'?"),
+    ({"do": "stal"}, "no action 'stal': did you mean 'stall'?"),
+    ({"second": 1}, "no key 'second': did you mean 'seconds'?"),
+    ({"at": -1}, "at: -1 is not whole, from 0 bytes"),
+    ({"do": "flip"}, "no key 'seconds': there is from, at, do, mask")])
+def test_wrong_script(wrong, error):
+    with pytest.raises(SpecError) as e:
+        check_script([{"from": "client", "at": 5, "do": "stall", "seconds": 1,
+                       **wrong}])
+    assert str(e.value).startswith(error)
 
 
 @slow
