@@ -199,6 +199,10 @@ for name, (fields, cubic) in LOSSES.items():
         {"late": 0.95, **whole, "held_up": 0.02, "full_segments": 0.99},
         seeds=CUBIC_SEEDS if name.startswith("loss") else SEEDS)
 
+row("stock-server-scp-500m-80ms", "netem",
+    transfer("500m-80ms", "put", tool="scp", server="pristine", loss="0.05%"),
+    {"goodput": 0.75, "held_up": 0.02}, seeds=SEEDS)
+
 # A congestion control of one's own, where CUBIC has nearly nothing
 for direction, end in (("put", "ssh_options"), ("get", "sshd_options")):
     row(f"congestion-{direction}", "netem",
