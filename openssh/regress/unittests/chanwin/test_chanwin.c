@@ -429,9 +429,23 @@ invariants(void)
 	TEST_DONE();
 }
 
+static void
+names(void)
+{
+	TEST_START("chanwin names of what decided the target");
+	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_BASE), "base");
+	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_GREW), "grew");
+	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_PATH), "path");
+	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_PEER), "peer");
+	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_READER), "reader");
+	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_BUDGET), "budget");
+	TEST_DONE();
+}
+
 void
 test_chanwin(void)
 {
+	names();
 	unknown_rtt();
 	lan();
 	follows_bdp();
