@@ -198,11 +198,11 @@ random_shares(void)
 
 #ifdef MAP_ANON
 /*
- * Asks while n other channels must not be looked at: with many, the time that
- * this takes would add up.
+ * Asks while n other channels, each of which has asked for theirs, must not be
+ * looked at: with many, the time that this takes would add up.
  */
 static void
-others_alone(uint32_t want, u_int n, uint32_t gets)
+others_alone(uint32_t want, u_int n, uint32_t theirs, uint32_t gets)
 {
 	struct chanbudget *b;
 	struct chanbudget_share *s, mine[3];
@@ -213,8 +213,10 @@ others_alone(uint32_t want, u_int n, uint32_t gets)
 	ASSERT_PTR_NE(s, MAP_FAILED);
 	ASSERT_PTR_NE((b = chanbudget_new(LIMIT)), NULL);
 	chanbudget_join(b, &mine[2], 1);	/* idle, next to others */
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		chanbudget_join(b, &s[i], BASE);
+		chanbudget_ask(b, &s[i], theirs, 0);
+	}
 	for (i = 0; i < 2; i++) {
 		chanbudget_join(b, &mine[i], 1);
 		chanbudget_ask(b, &mine[i], want, 0);
@@ -235,11 +237,11 @@ many(void)
 {
 	TEST_START("chanbudget time of many channels");
 	test_subtest_info("no budget over the bases");
-	others_alone(LIMIT, 1000, 1);
+	others_alone(LIMIT, 1000, LIMIT, 1);
 	test_subtest_info("enough for all");
-	others_alone(10, 49, 10);
+	others_alone(10, 49, BASE + 10, 10);
 	test_subtest_info("too little for two, others idle");
-	others_alone(LIMIT, 49, MIB - 1);
+	others_alone(LIMIT, 49, BASE, MIB - 1);
 	TEST_DONE();
 }
 #endif

@@ -492,6 +492,27 @@ ping(Channel *c, struct sshbuf *b, u_int ms)
 	deliver(c, 1000, 1);
 }
 
+/* What is asked for is timed where channels.c asks. */
+static void
+timed(void)
+{
+	Channel *c;
+
+	start(0, BOUNDED, LIMIT);
+	c = conn_channel(&conn, "session");
+	channel_send_open(conn.ssh, c->self);
+	ASSERT_U64_EQ(c->asked_us, fake.now_us);
+	channel_answered(conn.ssh, c);
+	ASSERT_U64_EQ(c->asked_us, 0);
+	/* A request, but not the next one, whose answer waits for that */
+	channel_register_status_confirm(conn.ssh, c->self, NULL, NULL, NULL);
+	ASSERT_U64_EQ(c->asked_us, fake.now_us);
+	fake.now_us += 1 * MS;
+	channel_register_status_confirm(conn.ssh, c->self, NULL, NULL, NULL);
+	ASSERT_U64_EQ(c->asked_us, fake.now_us - 1 * MS);
+	conn_close(&conn);
+}
+
 /* A forwarder: the round trip is SSH's, from the first answer on. */
 static void
 forwarder(void)
@@ -852,6 +873,7 @@ test_channelwindow(void)
 	fixture_run("channel window, how often the socket is asked", asks);
 	fixture_run_both("channel window, probes by request and ping", probes);
 	fixture_run("channel window, a probe when it is needed", needed);
+	fixture_run("channel window, what is timed", timed);
 	fixture_run("channel window, a forwarder's round trip", forwarder);
 	fixture_run_both("channel window, SSH's round trip takes over",
 	    takes_over);
