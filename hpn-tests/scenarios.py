@@ -159,14 +159,24 @@ for what, way, end in (
         ("process", "relay", "client"), ("path", "relay", "client"),
         ("path", "relay", "server"), ("path", "direct", "client"),
         ("path", "direct", "server"), ("process", "direct", "server"),
-        ("reader", "direct", "client")):
+        ("reader", "direct", "client"), ("reader", "relay", "client"),
+        ("process", "relay", "server"), ("reader", "relay", "server"),
+        ("process", "direct", "client"), ("reader", "direct", "server")):
     row(f"stall-{what}-{way}-{end}",
-        "check" if what == "process" and way == "relay" else "netem",
+        "check" if (what, way, end) == ("process", "relay", "client")
+        else "netem",
         transfer("1g-200ms", "put" if end == "client" else "get", GB,
                  queue_packets=1000000, stalls={"what": what, **STALLS},
                  **({"via": "relay"} if way == "relay" else {}),
                  **{end: "pristine"}),
         {"settled": 0.90, "unspent": 8 * MIB})
+# The same where the kernels' own buffers bound what is in flight, 10 MB/s
+row("stall-process-buffers-client", "netem",
+    transfer("1g-200ms", "put", GB // 5, tcp_buffers="default",
+             queue_packets=1000000, client="pristine",
+             stalls={"what": "process", "seconds": STALLS["seconds"],
+                     "at": [at // 5 for at in STALLS["at"]]}),
+    {"settled": 0.90, "unspent": 8 * MIB})
 for end, direction in (("client", "put"), ("server", "get")):
     row(f"debian12-{end}", "check" if end == "server" else "netem",
         transfer("1g-200ms", direction, GB // 2, **{end: "debian12"}),
