@@ -170,7 +170,7 @@ class Ends:
         if process.returncode == 0:
             if sha256(self.dest) == self.wanted:
                 return "goes on", lines
-            # Stock OpenSSH's ssh is known to: see patches/write-error.patch
+            # Stock OpenSSH's ssh is known to: see patches/README.md
             assert self.who == "stock", f"wrong data, and no error: {lines}"
             return WRONG, lines
         # As upstream's: ended by the signal while it writes to an ssh that

@@ -2,6 +2,7 @@
 of older trees, what a newer upstream breaks, and the table of changed lines.
 On a series of a few lines, made here."""
 
+import gzip
 import os
 import shutil
 import subprocess
@@ -278,3 +279,61 @@ def test_pins_of_bases():
                        if line.startswith("VERSION="))
     assert default in trees.BASES
     assert set(trees.BASES) <= {default} | pins | set(trees.DEBIAN)
+
+
+def lay(*arguments, **env):
+    return subprocess.run(
+        [f"{TOP}/openssh/lay", *arguments], capture_output=True, text=True,
+        env={**trees.without_choice(), **env})
+
+
+def small_tarball(folder, version):
+    path = folder / f"openssh-{version}.tar.gz"
+    (folder / "o").mkdir()
+    (folder / "o" / "regress").mkdir()
+    (folder / "o" / "configure").write_text("")
+    subprocess.run(["tar", "-czf", path, "-C", folder, "o"], check=True)
+    return path
+
+
+@pytest.mark.parametrize("version,upto,word", [
+    ("9.9p9", "", "no base 9.9p9; there are: "),
+    ("10.0p1", "cor", 'no group "# cor" in series')])
+def test_lay_says_what_is_missing(tmp_path, version, upto, word):
+    """And leaves nothing."""
+    path = small_tarball(tmp_path, version)
+    done = lay(path, tmp_path / "tree", "openssh", UPTO=upto)
+    assert done.returncode != 0
+    assert done.stderr.startswith(f"patches/forms: {word}"), done.stderr
+    assert not [n for n in os.listdir(tmp_path) if n.startswith("tree")]
+
+
+def test_lay_makes_configure(tmp_path):
+    """A tree between releases comes without."""
+    path = tmp_path / "openssh-10.0p1.tar"
+    with gzip.open(trees.source("10.0p1")) as f:
+        path.write_bytes(f.read())
+    subprocess.run(["tar", "--delete", "--wildcards", "-f", path,
+                    "openssh-*/configure", "openssh-*/config.h.in"],
+                   check=True)
+    subprocess.run(["gzip", path], check=True)
+    done = lay(f"{path}.gz", tmp_path / "tree", "pristine")
+    assert done.returncode == 0, done.stderr
+    assert os.access(tmp_path / "tree" / "configure", os.X_OK)
+    assert (tmp_path / "tree" / "config.h.in").exists()
+
+
+@pytest.mark.skipif(not os.path.exists(f"{TOP}/Makefile"),
+                    reason="no Makefile: see ./bootstrap")
+@pytest.mark.parametrize("env,folder", [
+    ({}, "build"), ({"UPSTREAM": "10.0p1"}, "build"),
+    ({"UPSTREAM": ""}, "build"), ({"UPSTREAM": "10.5p1"}, "build/10.5p1"),
+    ({"UPTO": "core"}, "build/core"),
+    ({"UPSTREAM": "bookworm", "UPTO": "core"}, "build/bookworm/core")])
+def test_builds_of_bases_do_not_collide(env, folder):
+    """And tests are told where they are."""
+    done = subprocess.run(
+        ["make", "-s", "-f", "Makefile", "-f", "-", "bdp-show"], cwd=TOP,
+        input="bdp-show:\n\t@echo $(BUILD) $$BDP_BUILD\n", text=True,
+        capture_output=True, env={**trees.without_choice(), **env})
+    assert done.stdout == f"{folder} {folder}\n", done.stderr
