@@ -809,6 +809,12 @@ at_close(int server)
 	conn_channel_free(&conn, c);
 	ASSERT_STRING_EQ(heard.lines, "channel 0: peak window 2097152, "
 	    "least rtt 50.0 ms, received 1001400 bytes, 1.0 MB/s\n");
+	/* Of what was sent there is a line if anything was. */
+	c = conn_channel(&conn, "session");
+	deliver(c, 1000, 10);
+	fixture_listen(&heard, "held up by");
+	conn_channel_free(&conn, c);
+	ASSERT_STRING_EQ(heard.lines, "");
 	fixture_listen_ends();
 	channel_windows_report(conn.ssh, NULL);
 	conn_close(&conn);

@@ -314,9 +314,15 @@ quantum(void)
 	/* what waits for the consumer counts */
 	cw.backlog = 2 * MIB;
 	ASSERT_U32_EQ(chanwin_credit(&cw, 62 * MIB, PACKET), 0);
+	/* what is too soon for another message is due at no time of its own */
+	cw.backlog = 0;
+	cw.rtt_us = 100000;
+	cw.granted_us = cw.now_us;
+	ASSERT_U32_EQ(chanwin_credit(&cw, 40 * MIB, PACKET), 0);
+	ASSERT_U64_EQ(cw.due_us, 0);
+	cw.rtt_us = 0;
 	/* a window smaller than three packets doesn't starve */
 	cw.target = PACKET;
-	cw.backlog = 0;
 	ASSERT_U32_EQ(chanwin_credit(&cw, 0, PACKET), PACKET);
 	TEST_DONE();
 }

@@ -140,6 +140,9 @@ check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 		return "headroom over that of an unknown peer";
 	if (credit != 0 && before + credit > cw->target)
 		return "credit over the target";
+	if (credit != 0 &&
+	    c->local_window_max != MAXIMUM(cw->target, c->local_window))
+		return "another maximum than the target";
 	return w->bounded ? NULL : paced(book, credit);
 }
 
