@@ -78,7 +78,8 @@ LIMITS = {
 def transfers(request):
     """Those that the selected tests want, under way."""
     names = [item.callspec.params["limited"] for item in request.session.items
-             if "limited" in getattr(item, "fixturenames", ())]
+             if item.path == request.path and
+             "limited" in getattr(item, "fixturenames", ())]
     specs = {name: LIMITS[name][0] for name in names
              if not lab.missing_tree(LIMITS[name][0])}
     pool = lab.Pool()

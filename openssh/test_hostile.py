@@ -187,6 +187,13 @@ def stands_still(pid):
     return before[0] == "S" and state() == before
 
 
+def is_full(place, pid, source):
+    """Whether nothing more goes, as nobody reads: a command that has always
+    something to write waits, which one that only lacks a CPU does not."""
+    sources = place.processes(source)
+    return sources and all(stands_still(p) for p in (*sources, pid))
+
+
 def send(channel, count):
     """So many bytes, a packet at a time: sendall() copies what is left for
     each."""
@@ -477,7 +484,8 @@ def test_sshd_all_credit_and_no_reading(place):
     channel = server.session("cat /dev/zero")
     client.say(MSG_WINDOW_ADJUST, channel.remote_chanid, 0xf0000000)
     client.listening.clear()
-    wait_until("it to stand still", lambda: stands_still(server.peak.pid))
+    wait_until("it to stand still",
+               lambda: is_full(place, server.peak.pid, "cat"))
     assert client.is_active()
     client.sock.close()
     client.listening.set()
