@@ -45,6 +45,7 @@
 #include "misc.h"
 #include "xmalloc.h"
 #include "bdp-names.h"
+#include "bounded-input.h"
 #include "chanbudget.h"
 #include "chansend.h"
 #include "chanwin.h"
@@ -417,6 +418,11 @@ channel_window_answered(Channel *c, struct channel_windows **wsp)
 	if (now > c->asked_us)
 		pathinband_exchange(&(*wsp)->inband, now - c->asked_us);
 	c->asked_us = 0;
+}
+
+void
+channel_window_reply(struct ssh *ssh, int type, Channel *c, void *ctx)
+{
 }
 
 static void

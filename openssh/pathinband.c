@@ -111,3 +111,14 @@ pathinband_pong(struct pathinband *ib, const u_char *d, size_t len,
 	    PEEK_U64(d + sizeof(tag)) == ib->cookie)
 		pathinband_answer(ib, now_us);
 }
+
+void
+pathinband_reply(struct pathinband *ib, const struct sshbuf *body,
+    uint64_t now_us)
+{
+	const u_char *d;
+	size_t len;
+
+	if (sshbuf_peek_string_direct(body, &d, &len) == 0)
+		pathinband_pong(ib, d, len, now_us);
+}

@@ -33,6 +33,8 @@
  */
 #define PATHINBAND_LOST_US	(10 * 1000000)
 
+struct sshbuf;
+
 struct pathinband {
 	/* configuration */
 	int refused;		/* probes are requests, which can't get lost */
@@ -80,6 +82,13 @@ uint64_t pathinband_least_us(const struct pathinband *ib);
 /* The cookie as a ping carries it, which is not what keystroke chaff says. */
 #define PATHINBAND_PING_LEN	13
 void	 pathinband_compose(uint64_t, u_char[PATHINBAND_PING_LEN]);
+
+/* SSH2_MSG_PONG, which OpenSSH has since 9.5 */
+#define PATHINBAND_PONG	193
+
+/* The body of a packet of type PATHINBAND_PONG came at now_us. */
+void	 pathinband_reply(struct pathinband *ib, const struct sshbuf *body,
+	     uint64_t now_us);
 
 /*
  * A pong of len bytes came at now_us. Others' and late ones are ignored: the

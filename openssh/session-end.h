@@ -17,6 +17,13 @@
 #ifndef SESSION_END_H
 #define SESSION_END_H
 
+#include <sys/types.h>
+
+#include <signal.h>
+
+struct Channel;
+struct ssh;
+
 /*
  * What of a session was lost, as ssh's exit status has to tell. "Output" is
  * what the peer sends, and goes to standard output and error.
@@ -40,7 +47,7 @@ int	 session_write_errno(int fd, int error);
  * Returns what failed with the standard input or output of a session, in words
  * to be freed by the caller; NULL if nothing did.
  */
-char	*session_failure(const Channel *c);
+char	*session_failure(const struct Channel *c);
 
 /*
  * Tells the ssh that shares the master's connection what failed with its
@@ -48,14 +55,15 @@ char	*session_failure(const Channel *c);
  * it expects, to the output of its control channel. Any OpenSSH then prints the
  * text of that message, and ends with 255.
  */
-void	 session_tell_failure(struct ssh *ssh, const Channel *c, u_int type);
+void	 session_tell_failure(struct ssh *ssh, const struct Channel *c,
+	    u_int type);
 
 /*
  * The connection has ended before the channel of a session was closed. Writes
  * output that is left if all of it has come, until that is done, fails, or
  * *stop is not 0. Returns 1 if output was lost, else 0.
  */
-int	 session_output_lost(const struct ssh *ssh, Channel *c,
+int	 session_output_lost(const struct ssh *ssh, struct Channel *c,
 	    const volatile sig_atomic_t *stop);
 
 #endif /* SESSION_END_H */

@@ -14,9 +14,14 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-
 #ifndef SFTP_KNOWN_H
 #define SFTP_KNOWN_H
+
+#ifdef USE_SYSTEM_GLOB
+# include <glob.h>
+#else
+# include "openbsd-compat/glob.h"
+#endif
 
 /*
  * Attributes of the only match of a glob with GLOB_KEEPSTAT, which just asked

@@ -48,6 +48,20 @@ sftp_rest_got(struct sftp_rest *rest, u_int id, u_int status)
 }
 
 int
+sftp_rest_take(struct sftp_rest *rest, u_int id, struct sshbuf *msg)
+{
+	u_int status;
+	int r;
+
+	if (!sftp_rest_got(rest, id, SSH2_FX_OK))
+		return 0;
+	if ((r = sshbuf_get_u32(msg, &status)) != 0)
+		fatal_fr(r, "parse status");
+	debug3("SSH2_FXP_STATUS %u", status);
+	return sftp_rest_got(rest, id, status);
+}
+
+int
 sftp_rest_end(const struct sftp_rest *rest)
 {
 	u_int i;

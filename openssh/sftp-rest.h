@@ -17,6 +17,8 @@
 #ifndef SFTP_REST_H
 #define SFTP_REST_H
 
+struct sshbuf;
+
 /*
  * The requests that follow the data of an upload, when they are sent without
  * waiting for the data's answers: what sets size and attributes, then a close.
@@ -32,6 +34,12 @@ u_int	 sftp_rest_add(struct sftp_rest *rest, u_int id);
 
 /* A request was answered. Returns 1 if it is one of these. */
 int	 sftp_rest_got(struct sftp_rest *rest, u_int id, u_int status);
+
+/*
+ * The same for an SSH2_FXP_STATUS, whose status comes next in msg. Takes it
+ * from there if the request is one of these. A reply with no status is fatal.
+ */
+int	 sftp_rest_take(struct sftp_rest *rest, u_int id, struct sshbuf *msg);
 
 /*
  * Says which of them failed, once all are answered, as if each had been waited

@@ -41,7 +41,7 @@ def value(done, name="channelwindowmax"):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     found = [line.split(None, 1)[1] for line in done.stdout.splitlines()
-             if line.split()[0] == name]
+             if line.split()[0].lower() == name]
     assert len(found) == 1, found
     return found[0]
 
@@ -128,9 +128,9 @@ def test_nothing_else_changes(folder, kind):
     with_it = dump(folder, kind, "ChannelWindowMax 4M", *lines)
     assert value(with_it) != value(without)
     assert [line for line in with_it.stdout.splitlines()
-            if not line.startswith("channelwindowmax ")] == \
+            if not line.lower().startswith("channelwindowmax ")] == \
         [line for line in without.stdout.splitlines()
-         if not line.startswith("channelwindowmax ")]
+         if not line.lower().startswith("channelwindowmax ")]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -27,7 +27,8 @@ def header(macro):
 
 def extensions(log):
     """Names in EXT_INFO, in their order, as a debugging log tells them."""
-    return re.findall(r"kex_ext_info_\w+: (\S+?)(?:=<| \(unrec)", log)
+    return re.findall(r"(?:kex_ext_info_\w+|bounded_input_got): "
+                      r"(\S+?)(?:=<| \(unrec)", log)
 
 
 @pytest.mark.parametrize("said_by", ["sshd", "ssh"])

@@ -55,6 +55,17 @@ window_max_parse(const char *arg, int *maxp)
 	return NULL;
 }
 
+const char *
+window_max_text(int max)
+{
+	static char text[16];
+
+	if (max == 0)
+		return "none";
+	snprintf(text, sizeof(text), "%d", max);
+	return text;
+}
+
 /* The number in a file, UINT64_MAX if there is none ("max", or no file). */
 static uint64_t
 read_limit(const char *path)

@@ -39,6 +39,12 @@
  */
 const char *window_max_parse(const char *, int *);
 
+/*
+ * Returns a limit as ssh -G and sshd -T print it. The text lasts until the next
+ * call.
+ */
+const char *window_max_text(int max);
+
 /* The default for this machine and memory cgroup, bytes. */
 int	 window_max_default(void);
 

@@ -11,14 +11,17 @@ import tempfile
 import pytest
 
 import trees
-from trees import BASES, DEBIAN, HERE, TOP, candidates, overrides, series
+from trees import (BASES, DEBIAN, HERE, TOP, any_form, candidates, overrides,
+                   series, wanted)
 
 MOST = 16
 FIELDS = {"Description": ("Description", "Subject"),
           "Author": ("Author", "From"),
           "Forwarded": ("Forwarded",),
           "Last-Update": ("Last-Update",)}
-FORMS = series() + overrides()
+MAIN = [name for name in series()
+        if os.path.exists(os.path.join(HERE, name))]
+FORMS = MAIN + overrides()
 
 
 def text(name):
@@ -66,7 +69,7 @@ def pushed(base):
             assert refresh.returncode == 0, refresh.stderr
             found.append((name, said, before, path.read_text(),
                           any(instead)))
-        assert [name for name, *_ in found] == series()
+        assert [name for name, *_ in found] == wanted(base)
         return found
 
 
@@ -74,13 +77,16 @@ def has_lines_of(base, name):
     """Whether the patch's form has the line numbers of that base: of the first
     that it serves, unless Debian's, whose are given to its source package."""
     return base not in DEBIAN and base == next(
-        b for b in BASES if candidates(b, name)[0] == candidates(
-            base, name)[0])
+        b for b in BASES
+        if candidates(b, name)[:1] == candidates(base, name)[:1])
 
 
 def test_series_lists_every_patch():
-    assert sorted(series()) == sorted(
+    """A patch without a main form mends what upstream's newest has mended."""
+    assert sorted(MAIN) == sorted(
         n for n in os.listdir(HERE) if n.endswith(".patch"))
+    assert wanted(BASES[0]) == MAIN
+    assert all(any_form(name) for name in series())
 
 
 def test_overrides_are_of_a_base_and_the_series():
@@ -120,9 +126,9 @@ def test_applies_and_refreshes(base):
 @pytest.mark.parametrize("name", overrides())
 def test_override_is_needed(name):
     """On a base that it serves, the form that it stands in for does not
-    apply."""
+    apply, or there is none."""
     serves = [base for base in BASES if candidates(
-        base, os.path.basename(name))[0] == os.path.join(HERE, name)]
+        base, os.path.basename(name))[:1] == [os.path.join(HERE, name)]]
     assert [base for base in serves for of, *_, instead in pushed(base)
             if of == os.path.basename(name) and not instead]
 

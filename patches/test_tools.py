@@ -118,13 +118,23 @@ def test_missing_patch(project):
     assert status == 1 and err == "patches/forms: no b.patch\n"
 
 
+def test_only_older_bases_need_it(project):
+    """A patch with no main form is left out where no folder has it."""
+    os.unlink(project.patches / "b.patch")
+    project.write("patches/older/b.patch", "")
+    status, out, _ = project.run("patches/forms", "new")
+    assert status == 0 and "b.patch" not in out
+    status, out, _ = project.run("patches/forms", "older")
+    assert status == 0 and "older/b.patch" in out
+
+
 def test_python_reads_the_same(monkeypatch):
     """As trees.py does, of the series as it is."""
     for base in trees.BASES:
         done = subprocess.run([f"{HERE}/forms", base], capture_output=True,
                               text=True, check=True)
         assert done.stdout.splitlines() == \
-            [trees.candidates(base, name)[0] for name in trees.series()]
+            [trees.candidates(base, name)[0] for name in trees.wanted(base)]
 
 
 def test_types(project):

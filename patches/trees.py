@@ -66,6 +66,17 @@ def candidates(base, name):
     return [os.path.normpath(p) for p in paths if os.path.exists(p)]
 
 
+def wanted(base):
+    """Names of the patches that a base takes, in order. One that has no main
+    form is left out where no folder of the base has it."""
+    return [name for name in series() if candidates(base, name)]
+
+
+def any_form(name):
+    """The path of a patch's main form, or of the first that there is."""
+    return next(path for base in BASES for path in candidates(base, name)[-1:])
+
+
 def overrides():
     """folder/name of each form that is not the main one."""
     return sorted(os.path.relpath(p, HERE)

@@ -30,7 +30,7 @@ BDP_CORE=tests.c test_chanwin.c test_link.c test_chanbudget.c \
 BDP_CHANWIN=$(BDP_CORE) test_windowmax.c test_channelsend.c test_wipes.c \
 	test_sftpdepth.c test_sftplimit.c test_progressrate.c \
 	test_chansend.c test_cipherorder.c test_poly1305.c test_sftpresume.c \
-	test_sftproom.c
+	test_sftproom.c test_bdpoptions.c
 BDP_SFTP=sftp-depth.o sftp-limit.o sftp-resume.o sftp-rest.o sftp-room.o \
 	sftp-common.o
 BDP_CHANBUF=tests.c test_chanbuf.c

@@ -38,6 +38,7 @@
 
 #include "sshbuf.h"
 #include "packet.h"
+#include "bounded-input.h"
 #include "channels.h"
 #include "channel-window.h"
 #include "kex.h"

@@ -36,6 +36,7 @@
 #include "sshbuf.h"
 #include "ssh2.h"
 #include "packet.h"
+#include "bounded-input.h"
 #include "channels.h"
 #include "chanwin.h"
 #include "channel-window.h"

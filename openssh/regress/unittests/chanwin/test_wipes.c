@@ -38,6 +38,7 @@
 #include "channels.h"
 #include "channel-window.h"
 #include "bdp-names.h"
+#include "bounded-input.h"
 #include "dispatch.h"
 #include "kex.h"
 #include "log.h"

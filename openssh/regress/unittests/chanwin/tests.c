@@ -24,6 +24,7 @@ void test_chanbudget(void);
 void test_pathrtt(void);
 void test_pathinband(void);
 void test_windowmax(void);
+void test_bdpoptions(void);
 void test_chansend(void);
 void test_cipherorder(void);
 void test_poly1305(void);
@@ -72,6 +73,7 @@ tests(void)
 	test_channelsend();
 	test_wipes();
 	test_windowmax();
+	test_bdpoptions();
 	test_chansend();
 	test_cipherorder();
 	test_sftpdepth();

@@ -23,6 +23,7 @@
 
 #include "sshbuf.h"
 #include "packet.h"
+#include "bounded-input.h"
 #include "channels.h"
 #include "chanbudget.h"
 #include "chanwin.h"

@@ -1,0 +1,129 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef BDP_OPTIONS_H
+#define BDP_OPTIONS_H
+
+#include "cipher-order.h"
+#include "tcp-congestion.h"
+#include "window-max.h"
+
+struct ssh;
+struct sshbuf;
+
+/*
+ * The options that we add, of ssh and of sshd. readconf.c and servconf.c have
+ * this struct among their own options. A new option is added here and in
+ * bdp-options.c, and nowhere else.
+ */
+struct bdp_options {
+	int	channel_window_max;	/* bytes; 0: fixed windows; -1: unset */
+	char	*tcp_congestion;	/* names, by preference; NULL: unset */
+};
+
+/*
+ * Keywords: as users write them, and as the tables have them. "o" and "s" are
+ * the prefixes of readconf.c's opcodes and of servconf.c's.
+ */
+#define BDP_OPTIONS(entry) \
+	entry(ChannelWindowMax, "channelwindowmax") \
+	entry(TCPCongestion, "tcpcongestion")
+
+/* readconf.c: the opcodes, the table of keywords, and the cases */
+#define BDP_CLIENT_OPCODE(option, name)		o##option,
+#define BDP_CLIENT_KEYWORD(option, name)	{ name, o##option },
+#define BDP_CLIENT_CASE(option, name)		case o##option:
+#define BDP_CLIENT_OPCODES	BDP_OPTIONS(BDP_CLIENT_OPCODE)
+#define BDP_CLIENT_KEYWORDS	BDP_OPTIONS(BDP_CLIENT_KEYWORD)
+#define BDP_CLIENT_CASES	BDP_OPTIONS(BDP_CLIENT_CASE)
+
+/* servconf.c: the cases; and, before OpenSSH 10.4, opcodes and keywords */
+#define BDP_SERVER_OPCODE(option, name)		s##option,
+#define BDP_SERVER_KEYWORD(option, name)	{ name, s##option, SSHCFG_ALL },
+#define BDP_SERVER_CASE(option, name)		case s##option:
+#define BDP_SERVER_OPCODES	BDP_OPTIONS(BDP_SERVER_OPCODE)
+#define BDP_SERVER_KEYWORDS	BDP_OPTIONS(BDP_SERVER_KEYWORD)
+#define BDP_SERVER_CASES	BDP_OPTIONS(BDP_SERVER_CASE)
+
+/*
+ * servconf.h since OpenSSH 10.4: entries of its table. The first stands for the
+ * whole struct, the others for their keywords only.
+ */
+#define BDP_SERVER_ENTRIES \
+	SSHCONF_CUSTOM(ChannelWindowMax, bdp, SSHCFG_ALL, SSHCFG_COPY_MATCH) \
+	SSHCONF_CUSTOM(TCPCongestion, bdp_keyword, SSHCFG_ALL, SSHCFG_COPY_NONE)
+
+/* What such entries are for servconf.c */
+#define init_bdp(options)		bdp_options_init(&(options)->bdp);
+#define serialise_bdp(options, buf)	bdp_options_put(&(options)->bdp, buf)
+#define deserialise_bdp(options, buf)	bdp_options_get(&(options)->bdp, buf)
+#define free_bdp(options)		bdp_options_free(&(options)->bdp)
+#define copy_bdp(dst, src) \
+	bdp_options_copy(&(dst)->bdp, &(src)->bdp)
+#define init_bdp_keyword(options)
+#define serialise_bdp_keyword(options, buf)	0
+#define deserialise_bdp_keyword(options, buf)	0
+#define free_bdp_keyword(options)
+#define copy_bdp_keyword(dst, src)
+
+/* Prints the options for ssh -G and sshd -T; prefix is that of the opcodes. */
+#define BDP_OPTIONS_DUMP(prefix, options) do { \
+	dump_cfg_string(prefix##ChannelWindowMax, \
+	    window_max_text((options)->channel_window_max)); \
+	dump_cfg_string(prefix##TCPCongestion, (options)->tcp_congestion); \
+} while (0)
+
+/* Marks all of them as unset; frees nothing. */
+void	 bdp_options_init(struct bdp_options *options);
+
+/* Gives the unset ones their defaults. */
+void	 bdp_options_fill(struct bdp_options *options);
+
+/* Frees what they hold and marks them as unset. */
+void	 bdp_options_free(struct bdp_options *options);
+
+/*
+ * Parses the argument of a keyword, in upper or lower case, and keeps it if
+ * active is not 0 and the option is unset. Returns NULL, or what is wrong with
+ * the argument; the option is then as before.
+ */
+const char *bdp_options_parse(struct bdp_options *options, const char *keyword,
+	     const char *arg, int active);
+
+/* Returns a keyword as the man pages write it, NULL if it is not ours. */
+const char *bdp_options_name(const char *keyword);
+
+/* Copies those that are set in src. */
+void	 bdp_options_copy(struct bdp_options *dst,
+	     const struct bdp_options *src);
+
+/*
+ * Appends the options to a buffer, for another process of sshd's. Returns 0 or
+ * an SSH_ERR_* code of sshbuf_put*().
+ */
+int	 bdp_options_put(const struct bdp_options *options, struct sshbuf *buf);
+
+/*
+ * Takes options that were unset from a buffer. Returns 0, or an SSH_ERR_* code:
+ * SSH_ERR_INVALID_FORMAT where bdp_options_parse() would not take a value, or
+ * what sshbuf_get*() returned. The options are then as before.
+ */
+int	 bdp_options_get(struct bdp_options *options, struct sshbuf *buf);
+
+/* Puts them into effect for a connection whose user has logged in. */
+void	 bdp_options_apply(struct ssh *ssh, const struct bdp_options *options);
+
+#endif /* BDP_OPTIONS_H */

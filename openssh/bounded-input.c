@@ -1,0 +1,59 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bdp-names.h"
+#include "bounded-input.h"
+#include "kex.h"
+#include "log.h"
+#include "ssherr.h"
+#include "sshbuf.h"
+
+#define VERSION	"0"
+
+int
+bounded_input_announce(struct sshbuf *info)
+{
+	uint32_t names;
+	int r;
+
+	if ((r = sshbuf_peek_u32(info, 0, &names)) != 0 ||
+	    (r = sshbuf_poke_u32(info, 0, names + 1)) != 0)
+		return SSH_ERR_INVALID_FORMAT;
+	if ((r = sshbuf_put_cstring(info, BDP_BOUNDED_INPUT)) != 0)
+		return r;
+	return sshbuf_put_cstring(info, VERSION);
+}
+
+int
+bounded_input_got(struct kex *kex, const char *name, const u_char *value,
+    size_t len)
+{
+	if (strcmp(name, BDP_BOUNDED_INPUT) != 0)
+		return 0;
+	if (len == strlen(VERSION) && memcmp(value, VERSION, len) == 0) {
+		debug_f("%s=<%s>", name, VERSION);
+		kex->flags |= KEX_HAS_BOUNDED_INPUT;
+	} else
+		debug_f("unsupported version of %s", name);
+	return 1;
+}

@@ -1,0 +1,239 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/* The options that we add, and what EXT_INFO says */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "bdp-names.h"
+#include "bdp-options.h"
+#include "bounded-input.h"
+#include "kex.h"
+#include "sftp.h"
+#include "sftp-rest.h"
+#include "ssherr.h"
+#include "sshbuf.h"
+
+#define MIB	(1024 * 1024)
+
+void test_bdpoptions(void);
+
+static void
+parse(void)
+{
+	struct bdp_options o;
+
+	TEST_START("options, the first value counts, where it applies");
+	bdp_options_init(&o);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "channelwindowmax", "4M",
+	    0), NULL);
+	ASSERT_INT_EQ(o.channel_window_max, -1);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "ChannelWindowMax", "none",
+	    1), NULL);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "ChannelWindowMax", "4M",
+	    1), NULL);
+	ASSERT_INT_EQ(o.channel_window_max, 0);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "TCPCongestion", "bbr",
+	    0), NULL);
+	ASSERT_PTR_EQ(o.tcp_congestion, NULL);
+	ASSERT_STRING_EQ(bdp_options_parse(&o, "TCPCongestion", "b,,r", 1),
+	    "empty name in list");
+	ASSERT_PTR_EQ(o.tcp_congestion, NULL);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "tcpcongestion", "bbr,reno",
+	    1), NULL);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "tcpcongestion", "cubic",
+	    1), NULL);
+	ASSERT_STRING_EQ(o.tcp_congestion, "bbr,reno");
+	ASSERT_STRING_EQ(bdp_options_name("tcpcongestion"), "TCPCongestion");
+	ASSERT_PTR_EQ((void *)bdp_options_name("Port"), NULL);
+	bdp_options_free(&o);
+	ASSERT_PTR_EQ(o.tcp_congestion, NULL);
+	bdp_options_fill(&o);
+	ASSERT_INT_GE(o.channel_window_max, WINDOW_MAX_LEAST);
+	ASSERT_STRING_EQ(o.tcp_congestion, TCP_CONGESTION_DEFAULT);
+	bdp_options_free(&o);
+	TEST_DONE();
+}
+
+static void
+copy(void)
+{
+	struct bdp_options a, b;
+
+	TEST_START("options, what is set is copied");
+	bdp_options_init(&a);
+	bdp_options_init(&b);
+	a.channel_window_max = 4 * MIB;
+	bdp_options_parse(&a, "TCPCongestion", "reno", 1);
+	bdp_options_copy(&a, &b);
+	ASSERT_INT_EQ(a.channel_window_max, 4 * MIB);
+	ASSERT_STRING_EQ(a.tcp_congestion, "reno");
+	b.channel_window_max = 0;
+	bdp_options_parse(&b, "TCPCongestion", "bbr", 1);
+	bdp_options_copy(&a, &b);
+	ASSERT_INT_EQ(a.channel_window_max, 0);
+	ASSERT_STRING_EQ(a.tcp_congestion, "bbr");
+	ASSERT_PTR_NE(a.tcp_congestion, b.tcp_congestion);
+	bdp_options_free(&a);
+	bdp_options_free(&b);
+	TEST_DONE();
+}
+
+/* What comes of a limit and a list, as another process takes them. */
+static int
+get(struct bdp_options *o, uint32_t max, const char *names)
+{
+	struct sshbuf *buf = sshbuf_new();
+	int r;
+
+	bdp_options_init(o);
+	ASSERT_INT_EQ(sshbuf_put_u32(buf, max), 0);
+	if (names != NULL)
+		ASSERT_INT_EQ(sshbuf_put_cstring(buf, names), 0);
+	r = bdp_options_get(o, buf);
+	sshbuf_free(buf);
+	return r;
+}
+
+static void
+transfer(void)
+{
+	static const int limits[] = {
+		-1, 0, WINDOW_MAX_LEAST, WINDOW_MAX_MOST
+	};
+	struct bdp_options a, b;
+	struct sshbuf *buf = sshbuf_new();
+	size_t i;
+
+	TEST_START("options, to another process");
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		bdp_options_init(&a);
+		bdp_options_init(&b);
+		a.channel_window_max = limits[i];
+		if (i > 1)
+			bdp_options_parse(&a, "TCPCongestion", "bbr", 1);
+		ASSERT_INT_EQ(bdp_options_put(&a, buf), 0);
+		ASSERT_INT_EQ(bdp_options_get(&b, buf), 0);
+		ASSERT_SIZE_T_EQ(sshbuf_len(buf), 0);
+		ASSERT_INT_EQ(b.channel_window_max, limits[i]);
+		if (i > 1)
+			ASSERT_STRING_EQ(b.tcp_congestion, "bbr");
+		else
+			ASSERT_PTR_EQ(b.tcp_congestion, NULL);
+		bdp_options_free(&a);
+		bdp_options_free(&b);
+	}
+	sshbuf_free(buf);
+	TEST_DONE();
+
+	TEST_START("options, nothing else is taken");
+	ASSERT_INT_EQ(get(&b, 2, ""), SSH_ERR_INVALID_FORMAT);
+	ASSERT_INT_EQ(get(&b, WINDOW_MAX_LEAST, ""), SSH_ERR_INVALID_FORMAT);
+	ASSERT_INT_EQ(get(&b, (uint32_t)WINDOW_MAX_MOST + 2, ""),
+	    SSH_ERR_INVALID_FORMAT);
+	ASSERT_INT_EQ(get(&b, UINT32_MAX, ""), SSH_ERR_INVALID_FORMAT);
+	ASSERT_INT_EQ(get(&b, 0, "b r"), SSH_ERR_INVALID_FORMAT);
+	ASSERT_INT_EQ(get(&b, 0, NULL), SSH_ERR_MESSAGE_INCOMPLETE);
+	ASSERT_INT_EQ(b.channel_window_max, -1);
+	ASSERT_PTR_EQ(b.tcp_congestion, NULL);
+	TEST_DONE();
+}
+
+static void
+announce(void)
+{
+	struct sshbuf *info = sshbuf_new();
+	struct kex kex;
+	uint32_t n;
+	char *name, *value;
+
+	TEST_START("bounded input, one entry more in EXT_INFO");
+	ASSERT_INT_EQ(bounded_input_announce(info), SSH_ERR_INVALID_FORMAT);
+	ASSERT_INT_EQ(sshbuf_put_u32(info, 1), 0);
+	ASSERT_INT_EQ(sshbuf_put_cstring(info, "elevation"), 0);
+	ASSERT_INT_EQ(sshbuf_put_cstring(info, "1"), 0);
+	ASSERT_INT_EQ(bounded_input_announce(info), 0);
+	ASSERT_INT_EQ(sshbuf_get_u32(info, &n), 0);
+	ASSERT_U32_EQ(n, 2);
+	ASSERT_INT_EQ(sshbuf_get_cstring(info, &name, NULL), 0);
+	ASSERT_STRING_EQ(name, "elevation");
+	free(name);
+	ASSERT_INT_EQ(sshbuf_get_cstring(info, &value, NULL), 0);
+	free(value);
+	ASSERT_INT_EQ(sshbuf_get_cstring(info, &name, NULL), 0);
+	ASSERT_STRING_EQ(name, BDP_BOUNDED_INPUT);
+	free(name);
+	ASSERT_INT_EQ(sshbuf_get_cstring(info, &value, NULL), 0);
+	ASSERT_STRING_EQ(value, "0");
+	free(value);
+	ASSERT_SIZE_T_EQ(sshbuf_len(info), 0);
+	sshbuf_free(info);
+	TEST_DONE();
+
+	TEST_START("bounded input, only the version that we know");
+	memset(&kex, 0, sizeof(kex));
+	ASSERT_INT_EQ(bounded_input_got(&kex, "elevation",
+	    (const u_char *)"0", 1), 0);
+	ASSERT_INT_EQ(bounded_input_got(&kex, BDP_BOUNDED_INPUT,
+	    (const u_char *)"1", 1), 1);
+	ASSERT_INT_EQ(bounded_input_got(&kex, BDP_BOUNDED_INPUT,
+	    (const u_char *)"00", 2), 1);
+	ASSERT_INT_EQ(bounded_input_got(&kex, BDP_BOUNDED_INPUT,
+	    (const u_char *)"", 0), 1);
+	ASSERT_U_INT_EQ(kex.flags, 0);
+	ASSERT_INT_EQ(bounded_input_got(&kex, BDP_BOUNDED_INPUT,
+	    (const u_char *)"0", 1), 1);
+	ASSERT_U_INT_EQ(kex.flags, KEX_HAS_BOUNDED_INPUT);
+	TEST_DONE();
+}
+
+static void
+rest(void)
+{
+	struct sftp_rest rest = { 0 };
+	struct sshbuf *msg = sshbuf_new();
+
+	TEST_START("answers to what follows the data, from a message");
+	sftp_rest_add(&rest, 7);
+	ASSERT_INT_EQ(sshbuf_put_u32(msg, SSH2_FX_FAILURE), 0);
+	ASSERT_INT_EQ(sftp_rest_take(&rest, 6, msg), 0);
+	ASSERT_SIZE_T_EQ(sshbuf_len(msg), 4);
+	ASSERT_INT_EQ(sftp_rest_end(&rest), 0);
+	ASSERT_INT_EQ(sftp_rest_take(&rest, 7, msg), 1);
+	ASSERT_SIZE_T_EQ(sshbuf_len(msg), 0);
+	ASSERT_INT_EQ(sftp_rest_end(&rest), -1);
+	sshbuf_free(msg);
+	TEST_DONE();
+}
+
+void
+test_bdpoptions(void)
+{
+	parse();
+	copy();
+	transfer();
+	announce();
+	rest();
+}

@@ -1,0 +1,81 @@
+"""What sftp-server does for a client that reads slowly, or has gone."""
+
+import fcntl
+import os
+import struct
+import subprocess
+
+import pytest
+
+from loopback import OURS, wait_until
+from test_hostile import stands_still
+
+KIB = 1024
+F_SETPIPE_SZ, PAGE = 1031, 4096         # Linux
+FILE, READ = 8 << 20, 255 * KIB
+REQUESTS = 1000
+PATIENCE_S = 60
+
+
+def string(data):
+    return struct.pack(">I", len(data)) + data
+
+
+def message(kind, *parts):
+    body = bytes([kind]) + b"".join(parts)
+    return string(body)
+
+
+def answer(server):
+    size, = struct.unpack(">I", server.stdout.read(4))
+    return server.stdout.read(size)
+
+
+def peak_kib(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return next(int(line.split()[1]) for line in f
+                    if line.startswith("VmHWM"))
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A server whose output pipe has no room: an answer's last piece fills its
+    one page. It has 1,000 requests more. (The process, its memory before)"""
+    path = tmp_path / "file"
+    path.write_bytes(bytes(FILE))
+    with subprocess.Popen([f"{OURS}/sftp-server"], bufsize=0,
+                          stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as server:
+        fcntl.fcntl(server.stdout, F_SETPIPE_SZ, PAGE)
+        server.stdin.write(message(1, struct.pack(">I", 3)))
+        answer(server)
+        server.stdin.write(message(3, struct.pack(">I", 0),
+                                   string(bytes(path)),
+                                   struct.pack(">II", 1, 0)))
+        handle = answer(server)[9:]
+        before = peak_kib(server.pid)
+        server.stdin.write(b"".join(
+            message(5, struct.pack(">I", i), string(handle),
+                    struct.pack(">QI", i % 32 * READ, READ))
+            for i in range(REQUESTS)))
+        left = (READ + 13) // PAGE * PAGE
+        while left > 0:
+            left -= len(os.read(server.stdout.fileno(), left))
+        wait_until("the server stands still",
+                   lambda: stands_still(server.pid), PATIENCE_S)
+        yield server, before
+        server.kill()
+
+
+def test_a_client_that_reads_slowly(full):
+    """Two answers or three wait for it, not all that it asked for."""
+    server, before = full
+    assert peak_kib(server.pid) - before < 2048
+
+
+def test_a_client_that_goes(full):
+    """Though its requests wait, and the pipe that it read is full."""
+    server, _ = full
+    server.stdout.close()
+    server.stdin.close()
+    server.wait(PATIENCE_S)
