@@ -194,6 +194,16 @@ def test_rebase_tries_other_forms(project):
         "0 of 2 patches need work"])
 
 
+def test_rebase_leaves_out_what_older_bases_need(project):
+    """Upstream has mended by itself what the patch is for."""
+    os.rename(project.patches / "b.patch", project.patches / "b")
+    project.write("patches/oldest/b.patch", patch("b.c", "\tlong n;"))
+    status, out, _ = project.rebase(project.tree)
+    assert (status, out[-2:]) == (0, [
+        "b.patch: left out, only older bases have it",
+        "0 of 2 patches need work"])
+
+
 def test_rebase_on_what_the_one_before_left(project):
     """What of a patch needs no work is there for the next."""
     project.write("patches/b.patch", patch("a.c", "\tuint64_t n;").replace(
