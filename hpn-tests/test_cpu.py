@@ -29,7 +29,7 @@ SLOW = {"rate": 20 * 10**6}
           **twins(GB // 4, reader=SLOW, server="pristine"))
 def test_cpu_does_not_grow_with_the_path(scene, measured):
     near = scene["near"]
-    measured.note(f"{near.cpu_s() * GB / near.spec['bytes']:.1f} s/GB at 1 ms")
+    measured.note(f"{near.cpu_s() * GB / near.spec.bytes:.1f} s/GB at 1 ms")
     measured.at_most("CPU time at 200 ms, of that at 1 ms", cpu_ratio(scene),
                      1.3, "{:.2f} x")
 
