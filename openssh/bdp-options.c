@@ -23,11 +23,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "openbsd-compat/sys-queue.h"
 
 #include "bdp-options.h"
-#include "channels.h"
-#include "packet.h"
+#include "log.h"
 #include "ssherr.h"
 #include "sshbuf.h"
 #include "xmalloc.h"
@@ -134,10 +132,11 @@ bdp_options_put(const struct bdp_options *options, struct sshbuf *buf)
 {
 	int r;
 
-	if ((r = sshbuf_put_u32(buf, options->channel_window_max + 1)) != 0)
-		return r;
-	/* An empty name is none: the option takes no such list. */
-	return sshbuf_put_cstring(buf, options->tcp_congestion);
+	/* An empty list stands for none: the option takes no such list. */
+	if ((r = sshbuf_put_u32(buf, options->channel_window_max + 1)) != 0 ||
+	    (r = sshbuf_put_cstring(buf, options->tcp_congestion)) != 0)
+		error_fr(r, "compose");
+	return r;
 }
 
 int
@@ -148,13 +147,16 @@ bdp_options_get(struct bdp_options *options, struct sshbuf *buf)
 	int r;
 
 	if ((r = sshbuf_get_u32(buf, &max)) != 0 ||
-	    (r = sshbuf_get_cstring(buf, &names, NULL)) != 0)
+	    (r = sshbuf_get_cstring(buf, &names, NULL)) != 0) {
+		error_fr(r, "parse");
 		return r;
+	}
 	/* As put: 0 is unset, 1 is "none" */
 	if (max > (uint32_t)WINDOW_MAX_MOST + 1 ||
 	    (max > 1 && max < (uint32_t)WINDOW_MAX_LEAST + 1) ||
 	    (*names != '\0' && tcp_congestion_check(names) != NULL)) {
 		free(names);
+		error_f("bad value");
 		return SSH_ERR_INVALID_FORMAT;
 	}
 	options->channel_window_max = (int)max - 1;
@@ -163,12 +165,4 @@ bdp_options_get(struct bdp_options *options, struct sshbuf *buf)
 	else
 		free(names);
 	return 0;
-}
-
-void
-bdp_options_apply(struct ssh *ssh, const struct bdp_options *options)
-{
-	channel_set_window_max(ssh, options->channel_window_max);
-	tcp_congestion_set(ssh_packet_get_connection_out(ssh),
-	    options->tcp_congestion);
 }

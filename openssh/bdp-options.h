@@ -26,8 +26,9 @@ struct sshbuf;
 
 /*
  * The options that we add, of ssh and of sshd. readconf.c and servconf.c have
- * this struct among their own options. A new option is added here and in
- * bdp-options.c, and nowhere else.
+ * this struct among their own options. A new option needs a field, an entry
+ * below, a row of bdp-options.c's table, and lines in its functions; the man
+ * pages describe it.
  */
 struct bdp_options {
 	int	channel_window_max;	/* bytes; 0: fixed windows; -1: unset */
@@ -57,6 +58,14 @@ struct bdp_options {
 #define BDP_SERVER_OPCODES	BDP_OPTIONS(BDP_SERVER_OPCODE)
 #define BDP_SERVER_KEYWORDS	BDP_OPTIONS(BDP_SERVER_KEYWORD)
 #define BDP_SERVER_CASES	BDP_OPTIONS(BDP_SERVER_CASE)
+
+/*
+ * servconf.c and servconf.h before OpenSSH 10.4: what a Match block sets is
+ * copied. sshd's unprivileged process has a copy of the struct, whose strings
+ * are not its own: each has to be named here.
+ */
+#define BDP_COPY_MATCH_INTS	M_CP_INTOPT(bdp.channel_window_max);
+#define BDP_COPY_MATCH_STRINGS	M_CP_STROPT(bdp.tcp_congestion);
 
 /*
  * servconf.h since OpenSSH 10.4: entries of its table. The first stands for the
@@ -123,7 +132,10 @@ int	 bdp_options_put(const struct bdp_options *options, struct sshbuf *buf);
  */
 int	 bdp_options_get(struct bdp_options *options, struct sshbuf *buf);
 
-/* Puts them into effect for a connection whose user has logged in. */
+/*
+ * Puts them into effect for a connection whose user has logged in
+ * (bdp-apply.c).
+ */
 void	 bdp_options_apply(struct ssh *ssh, const struct bdp_options *options);
 
 #endif /* BDP_OPTIONS_H */

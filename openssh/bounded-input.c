@@ -36,12 +36,14 @@ bounded_input_announce(struct sshbuf *info)
 	uint32_t names;
 	int r;
 
-	if ((r = sshbuf_peek_u32(info, 0, &names)) != 0 ||
-	    (r = sshbuf_poke_u32(info, 0, names + 1)) != 0)
-		return SSH_ERR_INVALID_FORMAT;
-	if ((r = sshbuf_put_cstring(info, BDP_BOUNDED_INPUT)) != 0)
-		return r;
-	return sshbuf_put_cstring(info, VERSION);
+	if (sshbuf_peek_u32(info, 0, &names) != 0)
+		r = SSH_ERR_INVALID_FORMAT;
+	else if ((r = sshbuf_poke_u32(info, 0, names + 1)) == 0 &&
+	    (r = sshbuf_put_cstring(info, BDP_BOUNDED_INPUT)) == 0)
+		r = sshbuf_put_cstring(info, VERSION);
+	if (r != 0)
+		error_fr(r, "compose");
+	return r;
 }
 
 int

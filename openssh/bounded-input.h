@@ -29,7 +29,7 @@ struct sshbuf;
  * Adds our name (bdp-names.h) to the body of an EXT_INFO message: a count, and
  * as many names with their values (RFC 8308, 2.3). Ours is the last. Returns 0,
  * SSH_ERR_INVALID_FORMAT where there is no count, or an SSH_ERR_* code of
- * sshbuf_put_cstring().
+ * sshbuf_put_cstring(). Logs an error.
  */
 int	 bounded_input_announce(struct sshbuf *info);
 

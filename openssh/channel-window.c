@@ -53,6 +53,7 @@
 #include "pathprobe.h"
 #include "poly1305.h"
 #include "poly1305-evp.h"
+#include "window-max.h"
 #include "channel-window.h"
 
 /*
@@ -413,7 +414,7 @@ channel_window_answered(Channel *c, struct channel_windows **wsp)
 	if (c->asked_us == 0)
 		return;
 	if (*wsp == NULL)
-		*wsp = channel_windows_new(CHANBUDGET_DEFAULT);
+		*wsp = channel_windows_new(window_max_default());
 	/* A clock that stepped back says nothing. */
 	if (now > c->asked_us)
 		pathinband_exchange(&(*wsp)->inband, now - c->asked_us);
@@ -535,7 +536,7 @@ channel_window_credit(struct ssh *ssh, Channel *c,
     struct channel_windows **wsp)
 {
 	if (*wsp == NULL)
-		*wsp = channel_windows_new(CHANBUDGET_DEFAULT);
+		*wsp = channel_windows_new(window_max_default());
 	if (c->window == NULL) {
 		c->window = window_new(ssh, c, *wsp);
 		if (c->window->bulk)

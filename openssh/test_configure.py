@@ -10,6 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OURS = os.path.join(BUILD, "openssh")
+PRISTINE = os.path.join(BUILD, "pristine")
 HEADERS = {"pam": "security/pam_appl.h", "libedit": "histedit.h",
            "selinux": "selinux/selinux.h", "usdt": "sys/sdt.h"}
 
@@ -75,3 +76,13 @@ def test_nothing_is_found_silently():
         if name.endswith((".c", ".h")):
             with open(f"{HERE}/{name}") as f:
                 assert "__has_include" not in f.read(), name
+
+
+def test_programs_without_channels():
+    """ssh-keysign, which is setuid, and the sshd that listens read options,
+    but have nothing to do with channels."""
+    for program in ("ssh-keysign", "sshd"):
+        for tree in (PRISTINE, OURS):
+            listed = subprocess.run(["nm", f"{tree}/{program}"], text=True,
+                                    capture_output=True, check=True).stdout
+            assert " channel_" not in listed, (tree, program)
