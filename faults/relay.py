@@ -12,7 +12,7 @@ carried out when K bytes of that direction have passed:
     freeze     "seconds"          what is due is handed over at once, so much
                                   later; needs DELAY_S
     flip       "mask"             the next byte, exclusive or mask
-    duplicate  "bytes"            so many bytes pass twice
+    duplicate  "bytes"            the next bytes pass twice
     lose       "bytes"            they don't pass at all
     fragment   "bytes", "size"    they pass in pieces of size bytes
     truncate                      nothing more passes, and the receiver is
@@ -44,7 +44,7 @@ def say(what):
 
 
 def exactly(source, count):
-    """So many bytes, or less at the end."""
+    """Reads count bytes, or fewer at the end."""
     data = b""
     while len(data) < count and (part := source.recv(count - len(data))):
         data += part

@@ -18,7 +18,7 @@ both = pytest.mark.parametrize("who", TREES)
 
 
 def receives(direction):
-    """Who sends the data, and who sends what goes the other way."""
+    """The sender of the data, and its receiver."""
     return ("server", "client") if direction == "get" else \
         ("client", "server")
 

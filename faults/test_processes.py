@@ -108,7 +108,7 @@ def kill_at(ends, copy, wait_s, choose):
 
 
 def resumed(ends, tool, direction):
-    """The rest of a copy that was broken off."""
+    """Resumes an interrupted copy."""
     argv = ends.argv(tool, direction, port=PORT)
     if tool == "scp":
         argv.insert(1, "-Z")
@@ -124,8 +124,8 @@ def resumed(ends, tool, direction):
 
 @pytest.mark.parametrize("kills", [4, pytest.param(100, marks=slow)])
 def test_client_killed(place, kills):
-    """kill -9 at random moments, logging in and the last byte among them. Of
-    what was broken off a part is resumed."""
+    """kill -9 at random moments, logging in and the last byte among them.
+    Some of the interrupted copies are resumed."""
     ends = Ends(place, size=4 * SIZE)
     moments = random.Random(SEED)
     print(f"seed {SEED}")

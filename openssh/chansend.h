@@ -55,7 +55,7 @@ void	 chansend_look(struct chansend *, enum chansend_why, uint64_t,
  */
 size_t	 chansend_rest(const struct chansend *, size_t);
 
-/* So many bytes have been sent, of so many, in packets of that size. */
+/* Counts the bytes sent, out of those there were, and the packet size. */
 void	 chansend_sent(struct chansend *, size_t, size_t, size_t);
 
 /*

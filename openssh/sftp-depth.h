@@ -47,10 +47,10 @@ void	 sftp_depth_init(struct sftp_depth *, u_int, double);
 /* A file was asked for at one time, and open at the other. */
 void	 sftp_depth_opened(struct sftp_depth *, double, double);
 
-/* The answer to a request for so many bytes of data came now. */
+/* The answer to a request, with that many bytes of data, came now. */
 void	 sftp_depth_done(struct sftp_depth *, size_t, double);
 
-/* Requests of so many bytes that may be under way; never 0. */
+/* Returns how many requests of that size may be in flight; never 0. */
 u_int	 sftp_depth_requests(const struct sftp_depth *, size_t);
 
 /*

@@ -99,7 +99,7 @@ sftp_limit_verdict(const struct sftp_limit *l)
 		if (l->spent_s[i] > l->spent_s[most])
 			most = i;
 	}
-	/* Who waits for ssh, waits for its CPU if it had it all the time. */
+	/* A wait for ssh is one for its CPU time, if ssh used a whole CPU. */
 	if ((most == SFTP_WAITS || most == SFTP_WAITS_FULL) &&
 	    all_s >= SFTP_LIMIT_SSH_MIN_S &&
 	    l->ssh_cpu_s >= all_s * SFTP_LIMIT_SSH_CPU)

@@ -67,7 +67,7 @@ enum sftp_doing sftp_limit_does(struct sftp_limit *, enum sftp_doing, double);
 /* What most of the time went to, of all transfers that have ended */
 enum sftp_limited sftp_limit_verdict(const struct sftp_limit *);
 
-/* The same in a line, and the figures; cut off to so many bytes. */
+/* The same in a line, with the figures; truncated to fit the buffer. */
 void	 sftp_limit_text(const struct sftp_limit *, char *, size_t);
 
 #endif /* SFTP_LIMIT_H */

@@ -34,7 +34,7 @@ enum sftp_doing sftp_watch(enum sftp_doing);
 /* If true, the next SFTP_WAITS is SFTP_WAITS_FULL. */
 void	 sftp_watch_full(int);
 
-/* So many bytes have been transferred. */
+/* Counts bytes that have been transferred. */
 void	 sftp_watch_bytes(size_t);
 
 /*

@@ -1,4 +1,4 @@
-"""scp -Z: copies that were broken off go on, without ssh between the ends; and
+"""scp -Z: interrupted copies are resumed, without ssh between the ends; and
 what sftp-server tells of a file's content."""
 
 import hashlib

@@ -1,5 +1,5 @@
 """scp and sftp of build/openssh, connected to a server without ssh between
-them: the files of a tree beside each other, and servers that misbehave."""
+them: the concurrent files of a tree, and servers that misbehave."""
 
 import filecmp
 import os

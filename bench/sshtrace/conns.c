@@ -35,8 +35,8 @@
 #define OWNERS_MAX	8
 
 /*
- * Who has a connection changes while one logs in: soon after its start one
- * looks often (us).
+ * The processes of a connection change during the login. Its socket is looked
+ * up often at first, and seldom later (us).
  */
 #define SEARCH_FIRST_US	100000
 #define SEARCH_LAST_US	10000000

@@ -140,7 +140,7 @@ test_sftplimit(void)
 	TEST_START("sftp: how that is said");
 	text();
 	TEST_DONE();
-	TEST_START("sftp: transfers beside each other");
+	TEST_START("sftp: concurrent transfers");
 	beside();
 	TEST_DONE();
 }
