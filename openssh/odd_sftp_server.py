@@ -9,6 +9,7 @@ FAULT, at the NUMBERth (3) read or write:
     read-fails      one read
     ends            the file ends there for one read, not for later ones
     closes          it ends
+    deaf            it answers, and takes nothing more from its socket
     wrong-id        it answers a request that nobody sent
     too-much        it sends more than was asked for
     shrinks         FILE, here or the client's, loses all but its first MiB
@@ -153,7 +154,7 @@ class Server:
 
     def messages(self):
         """What has been sent so far, as one list."""
-        if self.fault == "one-by-one":
+        if self.fault in ("one-by-one", "deaf"):
             size = self.exactly(4)
             return [Message(self.exactly(struct.unpack(">I", size)[0]))]
         if not select.select([0], [], [], 0.5 if self.kept else 0.05)[0]:
@@ -214,6 +215,9 @@ class Server:
                     f.write(b"more" * (MIB // 4))
             if self.fault == "closes" and self.transfers == self.number:
                 raise SystemExit
+            if self.faulty("deaf"):
+                with socket.socket(fileno=os.dup(0)) as s:
+                    s.shutdown(socket.SHUT_RD)
             if self.faulty("wrong-id"):
                 number += 1000000
             if self.faulty("interrupts"):

@@ -26,6 +26,7 @@
 # include <vis.h>
 #endif
 
+#include "misc.h"
 #include "xmalloc.h"
 #include "sftp-torn.h"
 
@@ -101,4 +102,19 @@ sftp_torn_report(void)
 
 	for (i = 0; i < TORN_MAX; i++)
 		sftp_torn_say(i);
+}
+
+static void
+broken_pipe(int signo)
+{
+	sftp_torn_report();
+	ssh_signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+void
+sftp_torn_at_sigpipe(void)
+{
+	if (ssh_signal(SIGPIPE, broken_pipe) == SIG_IGN)
+		ssh_signal(SIGPIPE, SIG_IGN);
 }

@@ -38,4 +38,10 @@ void	 sftp_torn_end(int number);
 void	 sftp_torn_say(int number);
 void	 sftp_torn_report(void);
 
+/*
+ * From now on SIGPIPE prints the names of all before it ends the process. If
+ * SIGPIPE is ignored, it stays ignored.
+ */
+void	 sftp_torn_at_sigpipe(void);
+
 #endif /* SFTP_TORN_H */

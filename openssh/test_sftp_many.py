@@ -5,6 +5,7 @@ import filecmp
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -383,6 +384,21 @@ def test_lost_connection(tmp_path, odd, tool, direction):
     assert len(torn) <= 64
     if direction == "get":
         assert len(names) <= 64
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+def test_broken_pipe(tmp_path, odd, tool):
+    """So it is where SIGPIPE ends sftp before it reads the end of the file,
+    and the status is stock's."""
+    tree = flat(tmp_path / "tree", 20, 900000)
+    dest = tmp_path / "copy"
+    status, error = copy(tmp_path, tool, "put", odd("deaf", 41), tree, dest,
+                         "-r")
+    assert status == (-signal.SIGPIPE if tool == "sftp" else 1), error
+    torn = {str(dest / name) for name in os.listdir(dest)
+            if not filecmp.cmp(tree / name, dest / name, shallow=False)}
+    assert torn and torn <= set(
+        re.findall(r'^(?:may be |)incomplete: "(.*)"$', error, re.M)), error
 
 
 @BOTH
