@@ -9,6 +9,9 @@ BDP_SRC=regress/unittests
 BDP_HELPER=regress/unittests/test_helper/libtest_helper.a
 BDP_LIBS=$(BDP_HELPER) -lssh -lopenbsd-compat -lssh -lopenbsd-compat $(TESTLIBS)
 
+# What sshkey.c calls outside of libssh.a. P11OBJS is of 10.1 and later.
+BDP_OBJS=$(P11OBJS) $(SKOBJS)
+
 # test_chanbuf counts the bytes that these move
 BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 	-Wl,--wrap=__memmove_chk
@@ -35,19 +38,19 @@ BDP_SFTP=sftp-depth.o sftp-limit.o sftp-resume.o sftp-rest.o sftp-room.o \
 	sftp-common.o
 BDP_CHANBUF=tests.c test_chanbuf.c
 
-bdp-test_chanwin: $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(SKOBJS)
+bdp-test_chanwin: $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/chanwin -o $@ \
-	    $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_SFTP) $(SKOBJS) \
+	    $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_SFTP) $(BDP_OBJS) \
 	    $(LDFLAGS) $(BDP_FAKES) $(BDP_EVP) $(BDP_LIBS) $(CHANLIBS)
 
-bdp-core: $(BDP_CORE:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a $(SKOBJS)
+bdp-core: $(BDP_CORE:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a $(BDP_OBJS)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -DBDP_CORE -I. -I$(BDP_SRC)/chanwin -o $@ \
-	    $(BDP_CORE:%=$(BDP_SRC)/chanwin/%) $(SKOBJS) $(LDFLAGS) \
+	    $(BDP_CORE:%=$(BDP_SRC)/chanwin/%) $(BDP_OBJS) $(LDFLAGS) \
 	    $(BDP_FAKES) $(BDP_LIBS) $(CHANLIBS)
 
-bdp-test_chanbuf: $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_HELPER) libssh.a $(SKOBJS)
+bdp-test_chanbuf: $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_HELPER) libssh.a $(BDP_OBJS)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/chanbuf -o $@ \
-	    $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(SKOBJS) $(LDFLAGS) \
+	    $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_OBJS) $(LDFLAGS) \
 	    $(BDP_WRAP) $(BDP_LIBS) $(CHANLIBS)
 
 bdp-unit: bdp-test_chanwin bdp-test_chanbuf

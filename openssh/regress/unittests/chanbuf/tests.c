@@ -25,3 +25,11 @@ tests(void)
 {
 	test_chanbuf();
 }
+
+/* The framework of 10.1 and later asks for this. */
+void benchmarks(void);
+
+void
+benchmarks(void)
+{
+}

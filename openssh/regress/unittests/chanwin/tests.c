@@ -84,3 +84,11 @@ tests(void)
 #endif
 	tests_long();
 }
+
+/* The framework of 10.1 and later asks for this. */
+void benchmarks(void);
+
+void
+benchmarks(void)
+{
+}
