@@ -56,7 +56,12 @@ def save(name, text, specs):
         source = os.path.join(lab.LAB, transfer_name)
         if not os.path.isdir(source):
             continue
-        shutil.copytree(source, os.path.join(folder, transfer_name))
+        try:
+            shutil.copytree(source, os.path.join(folder, transfer_name))
+        except shutil.Error:
+            pass                # sockets; what a lab that runs has removed
+        if not os.path.exists(os.path.join(source, "lab.status")):
+            continue            # it runs, or was killed
         transfer = Transfer(spec, source)
         if trace := transfer.window_trace():
             with open(os.path.join(folder, transfer_name, "window.jsonl"),

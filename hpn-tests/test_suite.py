@@ -1,13 +1,16 @@
 """The suite itself: that a row can fail, and what it leaves then; that a run
 which was interrupted goes on; how a series is read."""
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 
 import pytest
 
+import artifacts
 import lab
 import scenarios
 from measure import WINDOW_STOCK, Missing, Series, Transfer
@@ -57,6 +60,23 @@ def test_a_row_can_fail():
     ours = os.path.join(lab.BUILD, "artifacts", "self-is-well")
     with open(os.path.join(ours, "self-is-well", "window.jsonl")) as f:
         assert json.loads(f.readline())["target"] >= 2 << 20
+
+
+def test_what_is_left_of_a_lab(tmp_path, monkeypatch):
+    """Of one that still runs, or was killed: what can be copied."""
+    monkeypatch.setattr(lab, "LAB", str(tmp_path / "lab"))
+    monkeypatch.setattr(artifacts, "FOLDER", str(tmp_path / "artifacts"))
+    folder = tmp_path / "lab" / "runs"
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_text("{")
+    with socket.socket(socket.AF_UNIX) as s, \
+            contextlib.chdir(folder):           # a socket's path is short
+        s.bind("mconsole")
+    spec = transfer("1g-200ms")
+    left = artifacts.save("a/row", "text", {"runs": spec, "not begun": spec})
+    assert sorted(os.listdir(left)) == ["report.txt", "runs",
+                                        "transfers.json"]
+    assert os.listdir(os.path.join(left, "runs")) == ["result.json"]
 
 
 def self_row():
