@@ -14,7 +14,7 @@ from checked import (Checked, Each, Like, OneOf, SpecError, Whole, checked,
 from requirements import REQUIREMENTS, required
 from spec import (GB, MIB, Spec, bdp, link, raw_name, raw_of, transfer)
 
-BUDGET = 128 * MIB              # bytes, of all windows: CHANBUDGET_DEFAULT
+BUDGET = 128 * MIB              # bytes, of all windows: WINDOW_BUDGET_DEFAULT
 LEVELS = ("check", "netem", "grid", "self")
 
 

@@ -46,9 +46,9 @@
 #include "xmalloc.h"
 #include "bdp-names.h"
 #include "bounded-input.h"
-#include "chanbudget.h"
-#include "chansend.h"
-#include "chanwin.h"
+#include "window-budget.h"
+#include "send-account.h"
+#include "window-control.h"
 #include "pathinband.h"
 #include "pathprobe.h"
 #include "poly1305.h"
@@ -90,14 +90,14 @@
 #endif
 
 struct channel_window {
-	struct chanbudget_share share;
+	struct window_budget_share share;
 	int id;			/* of the channel */
 	int bulk;		/* the window follows the path */
 	int widened;		/* the pipe to the consumer, */
 	int source_widened;	/* and the one from the source */
 	int no_room;		/* for much in a turn: memory is short */
 	uint64_t turn;		/* the one in which it last sent a packet */
-	struct chanwin cw;
+	struct window_control cw;
 	uint32_t seen;		/* c->local_consumed at the last look */
 	uint64_t granted;	/* bytes of credit ever, initial window too */
 	uint32_t peak;		/* bytes, largest window */
@@ -105,12 +105,12 @@ struct channel_window {
 	uint64_t first;		/* bytes consumed at first, */
 	uint64_t first_us;	/* its time, and that of the last one */
 	uint64_t last_us;
-	struct chansend send;	/* the other direction */
+	struct send_account send;	/* the other direction */
 };
 
 struct channel_windows {
 	uint32_t limit;		/* bytes; 0: all windows are fixed */
-	struct chanbudget *budget;
+	struct window_budget *budget;
 	int started;		/* there was a bulk channel */
 	int server;		/* which end we are */
 	u_int bulks;		/* so many there are */
@@ -192,8 +192,8 @@ channel_windows_new(uint32_t limit)
 	struct channel_windows *ws = xcalloc(1, sizeof(*ws));
 
 	ws->limit = limit;
-	if ((ws->budget = chanbudget_new(limit)) == NULL)
-		fatal_f("chanbudget_new failed");
+	if ((ws->budget = window_budget_new(limit)) == NULL)
+		fatal_f("window_budget_new failed");
 	return ws;
 }
 
@@ -203,7 +203,7 @@ channel_windows_free(struct ssh *ssh, struct channel_windows *ws)
 	if (ws == NULL)
 		return;
 	ssh->inband = NULL;
-	chanbudget_free(ws->budget);
+	window_budget_free(ws->budget);
 	freezero(ws, sizeof(*ws));
 }
 
@@ -234,7 +234,7 @@ window_new(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 	struct channel_window *w = xcalloc(1, sizeof(*w));
 
 	w->id = c->self;
-	chanbudget_join(ws->budget, &w->share, c->local_window_max);
+	window_budget_join(ws->budget, &w->share, c->local_window_max);
 	w->bulk = ws->limit != 0 && is_bulk(c) && ssh->kex != NULL &&
 	    (ssh->compat & SSH_BUG_SMALL_INPUT) == 0;
 	if (!w->bulk)
@@ -243,7 +243,7 @@ window_new(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 		windows_start(ssh, ws);
 	ws->bulks++;
 	w->granted = w->peak = c->local_window_max;
-	chanwin_init(&w->cw, c->local_window_max, ws->bounded, now_us());
+	window_init(&w->cw, c->local_window_max, ws->bounded, now_us());
 	debug2_f("channel %d: window %u, peer %s", c->self,
 	    c->local_window_max, ws->bounded ? "bounded" : "unknown");
 	return w;
@@ -489,7 +489,7 @@ say(const Channel *c, const struct channel_window *w,
 	    (unsigned long long)w->granted,
 	    (unsigned long long)w->cw.consumed,
 	    (unsigned long long)w->cw.bdp, (unsigned long long)ws->rtt_us,
-	    credit, chanwin_limited_name(w->cw.limited));
+	    credit, window_limited_name(w->cw.limited));
 }
 
 static u_int
@@ -510,15 +510,15 @@ adaptive_credit(struct ssh *ssh, Channel *c, struct channel_window *w,
 	ws->consumed += took;
 	probe(ssh, c, ws, w->last_us);
 	w->cw.late = w->last_us < ws->late_us;
-	chanwin_update(&w->cw, took, waiting, ws->rtt_us, w->last_us,
+	window_update(&w->cw, took, waiting, ws->rtt_us, w->last_us,
 	    SSHBUF_SIZE_MAX);
 	w->seen = c->local_consumed;
 	release_output(c, w);
 	widen_output(c, w);
-	limit = chanbudget_ask(ws->budget, &w->share, w->cw.target,
+	limit = window_budget_ask(ws->budget, &w->share, w->cw.target,
 	    MINIMUM(c->local_window + waiting, UINT32_MAX));
-	chanwin_limit(&w->cw, limit);
-	credit = chanwin_credit(&w->cw, c->local_window, c->local_maxpacket);
+	window_limit(&w->cw, limit);
+	credit = window_credit(&w->cw, c->local_window, c->local_maxpacket);
 	if (credit == 0)
 		return 0;
 
@@ -581,7 +581,7 @@ send_some(struct ssh *ssh, const Channel *c, struct channel_windows *ws,
     size_t len)
 {
 	struct channel_window *w = c->window;
-	size_t some = MINIMUM(len, chansend_rest(&w->send,
+	size_t some = MINIMUM(len, send_account_rest(&w->send,
 	    c->remote_maxpacket));
 
 	if (!is_bounded(ws))
@@ -610,7 +610,7 @@ channel_window_send(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	if (w == NULL || !w->bulk)
 		return len;
 	some = send_some(ssh, c, ws, len);
-	chansend_sent(&w->send, MINIMUM(some, c->remote_window),
+	send_account_sent(&w->send, MINIMUM(some, c->remote_window),
 	    MINIMUM(len, c->remote_window), c->remote_maxpacket);
 	widen_input(c, w);
 	return some;
@@ -674,7 +674,7 @@ void
 channel_window_look(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 {
 	struct channel_window *w = c->window;
-	enum chansend_why why = CHANSEND_NO_DATA;
+	enum send_why why = SEND_NO_DATA;
 	uint64_t draining_us = 0;
 	int waits;
 
@@ -691,11 +691,11 @@ channel_window_look(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 		c->io_want |= SSH_CHAN_IO_RFD;
 	if (waits && c->remote_window == 0 &&
 	    !ssh_packet_have_data_to_write(ssh)) {
-		why = CHANSEND_WINDOW;
+		why = SEND_WINDOW;
 		draining_us = drain_us(ssh, ws);
 	} else if (waits)
-		why = CHANSEND_PATH;
-	chansend_look(&w->send, why, now_us(), draining_us);
+		why = SEND_PATH;
+	send_account_look(&w->send, why, now_us(), draining_us);
 }
 
 /* Tenths of MB/s from the first byte consumed to the last */
@@ -723,7 +723,7 @@ channel_window_status(const Channel *c, const struct channel_windows *ws,
 	    (unsigned long long)ws->rtt_us / 1000,
 	    (unsigned long long)ws->rtt_us / 100 % 10,
 	    (unsigned long long)rate / 10, (unsigned long long)rate % 10,
-	    chanwin_limited_name(w->cw.limited))) != 0)
+	    window_limited_name(w->cw.limited))) != 0)
 		fatal_fr(r, "sshbuf_putf");
 }
 
@@ -747,13 +747,13 @@ report(struct channel_window *w, const struct channel_windows *ws,
 		    (unsigned long long)rate % 10);
 	if (w->send.bytes == 0)
 		return;
-	chansend_look(&w->send, CHANSEND_NO_DATA, now_us(), 0);
+	send_account_look(&w->send, SEND_NO_DATA, now_us(), 0);
 	do_log2(level, "channel %d: sent %llu bytes, held up by the peer's "
 	    "window %u %% of the time, by the connection %u %%, without data "
 	    "%u %%", w->id, (unsigned long long)w->send.bytes,
-	    chansend_percent(&w->send, CHANSEND_WINDOW),
-	    chansend_percent(&w->send, CHANSEND_PATH),
-	    chansend_percent(&w->send, CHANSEND_NO_DATA));
+	    send_account_percent(&w->send, SEND_WINDOW),
+	    send_account_percent(&w->send, SEND_PATH),
+	    send_account_percent(&w->send, SEND_NO_DATA));
 }
 
 void
@@ -769,7 +769,7 @@ channel_window_free(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 		fill_segments(ssh, ws, NULL);
 	if (w->bulk)
 		ws->bulks--;
-	chanbudget_leave(ws->budget, &w->share);
+	window_budget_leave(ws->budget, &w->share);
 	freezero(w, sizeof(*w));
 	c->window = NULL;
 }
@@ -777,7 +777,7 @@ channel_window_free(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 void
 channel_windows_report(struct ssh *ssh, struct channel_windows *ws)
 {
-	struct chanbudget_share *s;
+	struct window_budget_share *s;
 	struct channel_window *w;
 
 	if (ws == NULL)

@@ -36,7 +36,7 @@ sftp_depth_init(struct sftp_depth *d, u_int fixed, double now)
 	memset(d, 0, sizeof(*d));
 	d->fixed = fixed;
 	/* What has been asked for waits in a file: it takes no memory. */
-	chanwin_init(&d->cw, SFTP_DEPTH_BASE, 1, us(now));
+	window_init(&d->cw, SFTP_DEPTH_BASE, 1, us(now));
 }
 
 void
@@ -56,7 +56,7 @@ sftp_depth_opened(struct sftp_depth *d, double asked, double now)
 void
 sftp_depth_done(struct sftp_depth *d, size_t len, double now)
 {
-	chanwin_update(&d->cw, len, 0, d->rtt_us, us(now), SFTP_DEPTH_MAX);
+	window_update(&d->cw, len, 0, d->rtt_us, us(now), SFTP_DEPTH_MAX);
 }
 
 /*

@@ -17,7 +17,7 @@
 #ifndef SFTP_DEPTH_H
 #define SFTP_DEPTH_H
 
-#include "chanwin.h"
+#include "window-control.h"
 
 /*
  * How many requests of one sftp session may be under way. Requests are credit
@@ -31,7 +31,7 @@ struct sftp_depth {
 	uint64_t rtt_us;	/* round trip time; 0 = unknown */
 	uint64_t asked;		/* bytes, by all files, and not yet written */
 	uint64_t peak;		/* bytes, the most that could be asked for */
-	struct chanwin cw;
+	struct window_control cw;
 };
 
 /* Bytes: what stock clients have under way, and the most. */

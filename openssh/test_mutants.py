@@ -29,7 +29,8 @@ pytestmark = pytest.mark.skipif(
 
 def test_every_file_has_tests():
     names = [name for name, _ in mutants.sources()]
-    assert {"chanwin.c", "sftp-many.c", "channels.c", "packet.c"} <= set(names)
+    assert {"window-control.c", "sftp-many.c", "channels.c",
+            "packet.c"} <= set(names)
     for name in names:
         assert mutants.tests_of(name), f"no row of TESTS is for {name}"
     for test in {t for _, tests in mutants.TESTS for t in tests.split()}:
@@ -66,7 +67,7 @@ def test_tells_found_from_unfound(tmp_path, monkeypatch):
     monkeypatch.setattr(mutants, "FOLDER", str(tmp_path))
     copy = mutants.Copy(0)
 
-    def judge(old, new, name="chanbudget.c"):
+    def judge(old, new, name="window-budget.c"):
         lines = mutants.read(f"{copy.tree}/{name}").splitlines(keepends=True)
         number = next(n for n, line in enumerate(lines)
                       if line.strip() == old)

@@ -28,7 +28,7 @@
 # include <util.h>
 #endif
 
-#include "chanbudget.h"
+#include "window-budget.h"
 #include "misc.h"
 #include "window-max.h"
 
@@ -151,6 +151,6 @@ window_max_default(void)
 		memory = (uint64_t)pages * size;
 #endif
 	memory = window_max_memory("", memory) / WINDOW_MAX_CONNECTIONS;
-	memory = MINIMUM(memory, CHANBUDGET_DEFAULT);
+	memory = MINIMUM(memory, WINDOW_BUDGET_DEFAULT);
 	return MAXIMUM(memory, WINDOW_MAX_LEAST);
 }

@@ -18,7 +18,7 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 
 # What channel-window.c asks the machine (chanwin/fake.c)
 BDP_FAKE=monotime_double path_probe path_fill_segments path_bound_unsent \
-	path_waiting set_nodelay chanwin_init chanwin_credit chanbudget_ask \
+	path_waiting set_nodelay window_init window_credit window_budget_ask \
 	sshbuf_len sshbuf_mem_resize poly1305_evp_start free
 BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 
@@ -26,13 +26,13 @@ BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 BDP_EVP=-Wl,--wrap=EVP_MAC_init
 
 # Those that need no more than the core of the series
-BDP_CORE=tests.c test_chanwin.c test_link.c test_chanbudget.c \
+BDP_CORE=tests.c test_window_control.c test_link.c test_window_budget.c \
 	test_pathrtt.c test_pathinband.c test_walk.c test_stall.c walk.c \
 	fake.c conn.c fixture.c test_channelwindow.c memory.c \
 	test_sshbufmem.c
 BDP_CHANWIN=$(BDP_CORE) test_windowmax.c test_channelsend.c test_wipes.c \
 	test_sftpdepth.c test_sftplimit.c test_progressrate.c \
-	test_chansend.c test_cipherorder.c test_poly1305.c test_sftpresume.c \
+	test_send_account.c test_cipherorder.c test_poly1305.c test_sftpresume.c \
 	test_sftproom.c test_bdpoptions.c
 BDP_SFTP=sftp-depth.o sftp-limit.o sftp-resume.o sftp-rest.o sftp-room.o \
 	sftp-common.o

@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chanbudget.h"
-#include "chanwin.h"
+#include "window-budget.h"
+#include "window-control.h"
 #include "misc.h"
 #include "pathprobe.h"
 #include "sshbuf.h"
@@ -46,14 +46,14 @@ u_int	 __real_path_waiting(int);
 u_int	 __wrap_path_waiting(int);
 void	 __real_set_nodelay(int);
 void	 __wrap_set_nodelay(int);
-void	 __real_chanwin_init(struct chanwin *, uint32_t, int, uint64_t);
-void	 __wrap_chanwin_init(struct chanwin *, uint32_t, int, uint64_t);
-uint32_t __real_chanwin_credit(struct chanwin *, uint32_t, uint32_t);
-uint32_t __wrap_chanwin_credit(struct chanwin *, uint32_t, uint32_t);
-uint32_t __real_chanbudget_ask(struct chanbudget *, struct chanbudget_share *,
-	    uint32_t, uint32_t);
-uint32_t __wrap_chanbudget_ask(struct chanbudget *, struct chanbudget_share *,
-	    uint32_t, uint32_t);
+void	 __real_window_init(struct window_control *, uint32_t, int, uint64_t);
+void	 __wrap_window_init(struct window_control *, uint32_t, int, uint64_t);
+uint32_t __real_window_credit(struct window_control *, uint32_t, uint32_t);
+uint32_t __wrap_window_credit(struct window_control *, uint32_t, uint32_t);
+uint32_t __real_window_budget_ask(struct window_budget *,
+	    struct window_budget_share *, uint32_t, uint32_t);
+uint32_t __wrap_window_budget_ask(struct window_budget *,
+	    struct window_budget_share *, uint32_t, uint32_t);
 size_t	 __real_sshbuf_len(const struct sshbuf *);
 size_t	 __wrap_sshbuf_len(const struct sshbuf *);
 void	 __real_poly1305_evp_start(void);
@@ -170,29 +170,30 @@ __wrap_poly1305_evp_start(void)
 }
 
 void
-__wrap_chanwin_init(struct chanwin *cw, uint32_t base, int bounded_peer,
+__wrap_window_init(struct window_control *cw, uint32_t base, int bounded_peer,
     uint64_t now_us)
 {
-	__real_chanwin_init(cw, base, bounded_peer, now_us);
+	__real_window_init(cw, base, bounded_peer, now_us);
 	cw->consumed = cw->received = fake.counters;
 	cw->samples[cw->head].consumed = fake.counters;
 	cw->samples[cw->head].received = fake.counters;
 }
 
 uint32_t
-__wrap_chanwin_credit(struct chanwin *cw, uint32_t window, uint32_t maxpacket)
+__wrap_window_credit(struct window_control *cw, uint32_t window,
+    uint32_t maxpacket)
 {
 	fake.cw = cw;
-	return __real_chanwin_credit(cw, window, maxpacket);
+	return __real_window_credit(cw, window, maxpacket);
 }
 
 uint32_t
-__wrap_chanbudget_ask(struct chanbudget *b, struct chanbudget_share *s,
+__wrap_window_budget_ask(struct window_budget *b, struct window_budget_share *s,
     uint32_t want, uint32_t outstanding)
 {
 	fake.want = want;
 	fake.outstanding = outstanding;
-	fake.limit = __real_chanbudget_ask(b, s, want, outstanding);
+	fake.limit = __real_window_budget_ask(b, s, want, outstanding);
 	return fake.limit;
 }
 

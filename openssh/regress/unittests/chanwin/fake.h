@@ -31,7 +31,7 @@ struct fake {
 	const struct path_info *path;	/* path_probe() finds it; NULL = real */
 	int path_errno;			/* its errno; 0 = it succeeds */
 	u_int waiting;			/* bytes, of path_waiting() */
-	uint64_t counters;		/* bytes, a new chanwin has counted */
+	uint64_t counters;		/* bytes, a new one has counted */
 	const void *watched;		/* memory: is it wiped when freed? */
 	size_t watched_len;		/* bytes */
 
@@ -43,7 +43,7 @@ struct fake {
 	u_int bounds;			/* calls of path_bound_unsent(), */
 	u_int unsent;			/* the last one's argument, bytes */
 	int starts;			/* calls of poly1305_evp_start() */
-	const struct chanwin *cw;	/* last asked for credit */
+	const struct window_control *cw;	/* last asked for credit */
 	uint32_t limit;			/* bytes, what the budget said last, */
 	uint32_t want, outstanding;	/* and what it was asked */
 	u_int shrinks;			/* sshbufs that gave memory back */

@@ -38,7 +38,7 @@
 #include "packet.h"
 #include "bounded-input.h"
 #include "channels.h"
-#include "chanwin.h"
+#include "window-control.h"
 #include "channel-window.h"
 #include "compat.h"
 #include "kex.h"
@@ -230,7 +230,7 @@ follows(void)
 	ASSERT_U32_EQ(c->local_window_max, BASE);
 	deliver(c, RATE, 3000);
 	ASSERT_U64_GE(fake.cw->bdp, RATE * 99);
-	ASSERT_U32_GE(c->local_window_max, RATE * 99 + CHANWIN_HEADROOM_MAX);
+	ASSERT_U32_GE(c->local_window_max, RATE * 99 + WINDOW_HEADROOM_MAX);
 	ASSERT_U32_EQ(fake.want, fake.cw->target);
 	/* Nothing new, nothing to do */
 	probes = fake.probes;
@@ -248,7 +248,7 @@ follows(void)
 	fake.path_errno = 0;
 	path.rtt_us = path.min_rtt_us = 100 * MS;
 	deliver(c, RATE, 1000);
-	ASSERT_U32_GE(fake.cw->target, RATE * 99 + CHANWIN_HEADROOM_MAX);
+	ASSERT_U32_GE(fake.cw->target, RATE * 99 + WINDOW_HEADROOM_MAX);
 	conn_close(&conn);
 }
 

@@ -35,14 +35,14 @@
 
 #include "../test_helper/test_helper.h"
 
-#include "chanwin.h"
-#include "chanbudget.h"
+#include "window-control.h"
+#include "window-budget.h"
 #include "misc.h"
 
 #define BASE		(2U * 1024 * 1024)
 #define PACKET		(32U * 1024)
 #define MIB		(1024 * 1024)
-#define LIMIT		CHANBUDGET_DEFAULT
+#define LIMIT		WINDOW_BUDGET_DEFAULT
 #define UNSPENT_MAX	(8 * 1024 * 1024)	/* rule 3 */
 #define MSS		1448
 #define TURN		(256 * 1024)	/* the main loop's */
@@ -51,7 +51,7 @@
 #define ROUNDS		60
 #define NLINKS		100
 
-void test_chanwin_link(void);
+void test_window_link(void);
 
 enum startup { SLOW_START, BBR_STARTUP, OPEN_WINDOW };
 
@@ -68,7 +68,7 @@ struct link {
 	u_int hole;		/* round in which the queue drops something */
 
 	/* state */
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now_us;
 	uint64_t cwnd, inflight, queue, credit;		/* sender, bytes */
 	uint64_t data[HALF], acks[HALF], credits[HALF];	/* on the way */
@@ -90,7 +90,7 @@ struct link {
 static void
 link_init(struct link *l)
 {
-	chanwin_init(&l->cw, BASE, l->bounded, l->now_us);
+	window_init(&l->cw, BASE, l->bounded, l->now_us);
 	l->cw.late = l->late;
 	l->credit = l->window = BASE;
 	l->cwnd = 10 * MSS;
@@ -162,9 +162,9 @@ receiver_turn(struct link *l, uint64_t arrived, uint64_t *reader)
 	*reader -= taken;
 	if (taken != 0 || arrived != 0 ||
 	    (l->cw.due_us != 0 && l->now_us >= l->cw.due_us)) {
-		chanwin_update(&l->cw, taken, l->backlog,
+		window_update(&l->cw, taken, l->backlog,
 		    l->hole ? loaded_rtt_us(l) : l->rtt_us, l->now_us, LIMIT);
-		credit = chanwin_credit(&l->cw, l->window, PACKET);
+		credit = window_credit(&l->cw, l->window, PACKET);
 		l->window += credit;
 		l->adjusts += credit != 0;
 	}
@@ -230,7 +230,7 @@ link_round(struct link *l, u_int round)
 	if (round > ROUNDS - 10)
 		l->backlog_end_max = MAXIMUM(l->backlog_end_max, l->backlog);
 	/* Rule 8 */
-	ASSERT_U64_LE(l->adjusts - adjusts, CHANWIN_QUANTUM);
+	ASSERT_U64_LE(l->adjusts - adjusts, WINDOW_QUANTUM);
 }
 
 static void
@@ -283,7 +283,7 @@ rounds_to_reach(uint64_t bytes, int bounded)
 		d = bounded ? w : (w + before) / 2;
 		before = w;
 		w = d + (bounded ? 2 * d :
-		    MINIMUM(2 * d, CHANWIN_HEADROOM_MAX));
+		    MINIMUM(2 * d, WINDOW_HEADROOM_MAX));
 	}
 	return n;
 }
@@ -303,7 +303,7 @@ fast_reader(enum startup startup, int bounded)
 		bdp = l.rate * STEPS_PER_RTT;
 		/* Rule 1, once growth is over */
 		ASSERT_U64_LE(l.cw.target, MAXIMUM(BASE, bdp + bdp / 10 +
-		    MINIMUM(2 * bdp, MAXIMUM(CHANWIN_HEADROOM_MAX,
+		    MINIMUM(2 * bdp, MAXIMUM(WINDOW_HEADROOM_MAX,
 		    bounded ? bdp / 2 + bdp / 20 : 0))));
 		/* Rule 7 */
 		if (3 * bdp <= BASE)
@@ -397,7 +397,7 @@ slow_reader(void)
 			link_run(&l);
 			/* Rule 4 */
 			ASSERT_U64_LE(l.backlog_end_max,
-			    BASE + CHANWIN_LAG + l.reader * STEPS_PER_RTT / 4);
+			    BASE + WINDOW_LAG + l.reader * STEPS_PER_RTT / 4);
 			ASSERT_U64_LE(l.cw.target, BASE +
 			    l.reader * STEPS_PER_RTT * 11 / 10 + PACKET);
 		}
@@ -424,36 +424,36 @@ reader_in_bursts(void)
 }
 
 void
-test_chanwin_link(void)
+test_window_link(void)
 {
-	TEST_START("chanwin 100 links, slow start");
+	TEST_START("window_control 100 links, slow start");
 	fast_reader(SLOW_START, 1);
 	TEST_DONE();
-	TEST_START("chanwin 100 links, BBR startup");
+	TEST_START("window_control 100 links, BBR startup");
 	fast_reader(BBR_STARTUP, 1);
 	TEST_DONE();
-	TEST_START("chanwin 100 links, congestion window open");
+	TEST_START("window_control 100 links, congestion window open");
 	fast_reader(OPEN_WINDOW, 1);
 	TEST_DONE();
-	TEST_START("chanwin 100 links, unknown peer, slow start");
+	TEST_START("window_control 100 links, unknown peer, slow start");
 	fast_reader(SLOW_START, 0);
 	TEST_DONE();
-	TEST_START("chanwin 100 links, unknown peer, window open");
+	TEST_START("window_control 100 links, unknown peer, window open");
 	fast_reader(OPEN_WINDOW, 0);
 	TEST_DONE();
-	TEST_START("chanwin 100 links, late data, slow start");
+	TEST_START("window_control 100 links, late data, slow start");
 	late_data(SLOW_START);
 	TEST_DONE();
-	TEST_START("chanwin 100 links, late data, BBR startup");
+	TEST_START("window_control 100 links, late data, BBR startup");
 	late_data(BBR_STARTUP);
 	TEST_DONE();
-	TEST_START("chanwin 100 links, a first segment lost");
+	TEST_START("window_control 100 links, a first segment lost");
 	first_hole();
 	TEST_DONE();
-	TEST_START("chanwin 100 links, slow readers");
+	TEST_START("window_control 100 links, slow readers");
 	slow_reader();
 	TEST_DONE();
-	TEST_START("chanwin 100 links, readers in bursts");
+	TEST_START("window_control 100 links, readers in bursts");
 	reader_in_bursts();
 	TEST_DONE();
 }

@@ -35,8 +35,8 @@
 
 #include "../test_helper/test_helper.h"
 
-#include "chanwin.h"
-#include "chanbudget.h"
+#include "window-control.h"
+#include "window-budget.h"
 #include "misc.h"
 #include "pathinband.h"
 #include "pathprobe.h"
@@ -78,7 +78,7 @@ struct flow {
 	uint64_t stall;		/* steps */
 
 	/* state */
-	struct chanwin cw;
+	struct window_control cw;
 	struct path_rtt path_rtt;
 	uint64_t step, rtt_us;	/* rtt_us: smoothed */
 	uint64_t unspent, queue;		/* sender, bytes */
@@ -185,9 +185,9 @@ receiver_turn(struct flow *f, uint64_t got)
 	if (got == 0 && taken == 0 &&
 	    (f->cw.due_us == 0 || now_us(f) < f->cw.due_us))
 		return 0;
-	chanwin_update(&f->cw, taken, f->backlog, measured_rtt_us(f),
-	    now_us(f), CHANBUDGET_DEFAULT);
-	credit = chanwin_credit(&f->cw, f->window, PACKET);
+	window_update(&f->cw, taken, f->backlog, measured_rtt_us(f),
+	    now_us(f), WINDOW_BUDGET_DEFAULT);
+	credit = window_credit(&f->cw, f->window, PACKET);
 	f->window += credit;
 	/* The sender can send, or will be able to. */
 	ASSERT_U64_GT(f->window + f->backlog + f->cw.due_us, 0);
@@ -233,7 +233,7 @@ flow_init(struct flow *f, uint64_t mbit, uint64_t rtt_ms, int relay)
 	f->half = STEPS(rtt_ms) / 2;
 	f->relay = relay;
 	f->path_rtt.cautious = 1;
-	chanwin_init(&f->cw, BASE, 0, now_us(f));
+	window_init(&f->cw, BASE, 0, now_us(f));
 	f->unspent = f->window = BASE;
 }
 
@@ -289,27 +289,27 @@ start(void)
 	flow_run(&f, STEPS(3000));
 	f.unspent_max = 0;
 	flow_run(&f, STEPS(3000));
-	ASSERT_U64_LE(f.unspent_max, CHANWIN_HEADROOM_UNKNOWN + TURN);
+	ASSERT_U64_LE(f.unspent_max, WINDOW_HEADROOM_UNKNOWN + TURN);
 }
 
 void
 test_stall(void)
 {
-	TEST_START("chanwin stock sender, start and full path");
+	TEST_START("window_control stock sender, start and full path");
 	start();
 	TEST_DONE();
-	TEST_START("chanwin stock sender, the data's way stalls");
+	TEST_START("window_control stock sender, the data's way stalls");
 	stall(FORWARD, 0, UINT64_MAX);
 	stall(FORWARD, 1, UINT64_MAX);
 	TEST_DONE();
-	TEST_START("chanwin stock sender, the path stalls");
+	TEST_START("window_control stock sender, the path stalls");
 	stall(BOTH, 0, UINT64_MAX);
 	TEST_DONE();
-	TEST_START("chanwin stock sender, the receiving process stalls");
+	TEST_START("window_control stock sender, the receiving process stalls");
 	stall(PROCESS, 0, UINT64_MAX);
 	stall(PROCESS, 1, UINT64_MAX);
 	TEST_DONE();
-	TEST_START("chanwin stock sender, its reader stalls");
+	TEST_START("window_control stock sender, its reader stalls");
 	stall(READER, 0, UINT64_MAX);
 	stall(READER, 1, UINT64_MAX);
 	TEST_DONE();
@@ -317,7 +317,7 @@ test_stall(void)
 	 * The credit that a relay held up comes all at once, however it was
 	 * paced. A full path holds as much of it as of data.
 	 */
-	TEST_START("chanwin stock sender, a relay stalls");
+	TEST_START("window_control stock sender, a relay stalls");
 	stall(RELAY, 1, RELAY_MOST);
 	TEST_DONE();
 }

@@ -18,14 +18,14 @@
 
 #include "../test_helper/test_helper.h"
 
-void test_chanwin(void);
-void test_chanwin_link(void);
-void test_chanbudget(void);
+void test_window_control(void);
+void test_window_link(void);
+void test_window_budget(void);
 void test_pathrtt(void);
 void test_pathinband(void);
 void test_windowmax(void);
 void test_bdpoptions(void);
-void test_chansend(void);
+void test_send_account(void);
 void test_cipherorder(void);
 void test_poly1305(void);
 void test_sftpdepth(void);
@@ -46,7 +46,7 @@ tests_core(void)
 {
 	test_channelwindow();
 	test_sshbufmem();
-	test_chanbudget();
+	test_window_budget();
 	test_pathrtt();
 	test_pathinband();
 }
@@ -55,8 +55,8 @@ tests_core(void)
 static void
 tests_long(void)
 {
-	test_chanwin();
-	test_chanwin_link();
+	test_window_control();
+	test_window_link();
 	test_walk();
 	test_stall();
 }
@@ -74,7 +74,7 @@ tests(void)
 	test_wipes();
 	test_windowmax();
 	test_bdpoptions();
-	test_chansend();
+	test_send_account();
 	test_cipherorder();
 	test_sftpdepth();
 	test_sftpresume();

@@ -25,8 +25,8 @@
 #include "packet.h"
 #include "bounded-input.h"
 #include "channels.h"
-#include "chanbudget.h"
-#include "chanwin.h"
+#include "window-budget.h"
+#include "window-control.h"
 #include "channel-window.h"
 #include "kex.h"
 #include "misc.h"
@@ -45,7 +45,7 @@ struct book {
 	int bulk;
 	uint64_t consumed;	/* bytes, ever */
 	uint64_t waiting;	/* bytes that came and were not consumed */
-	const struct chanwin *cw;	/* its controller, once it was asked */
+	const struct window_control *cw;	/* once it was asked */
 	uint64_t may;		/* bytes of credit that it may get at once */
 	uint64_t then_us;	/* time of the last look at that */
 };
@@ -93,19 +93,19 @@ least(uint64_t a, uint64_t b)
 static const char *
 paced(struct book *book, uint32_t credit)
 {
-	const struct chanwin *cw = book->cw;
+	const struct window_control *cw = book->cw;
 	uint64_t took_us = cw->now_us - book->then_us;
 	uint64_t most = 2 * MAXIMUM(3 * CHAN_SES_PACKET_DEFAULT,
-	    cw->target / CHANWIN_QUANTUM);
+	    cw->target / WINDOW_QUANTUM);
 
-	most = MAXIMUM(most, CHANWIN_BURST);
+	most = MAXIMUM(most, WINDOW_BURST);
 	book->then_us = cw->now_us;
-	if (cw->rtt_us == 0 || cw->target <= CHANWIN_HEADROOM_MAX) {
+	if (cw->rtt_us == 0 || cw->target <= WINDOW_HEADROOM_MAX) {
 		book->may = most;
 		return NULL;
 	}
 	took_us = MINIMUM(took_us, cw->rtt_us);
-	book->may += (double)(cw->target + CHANWIN_HEADROOM_UNKNOWN) *
+	book->may += (double)(cw->target + WINDOW_HEADROOM_UNKNOWN) *
 	    took_us / cw->rtt_us + 1;
 	book->may = MINIMUM(book->may, most);
 	if (credit > book->may)
@@ -119,7 +119,7 @@ static const char *
 check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 {
 	struct book *book = &w->books[c->self];
-	const struct chanwin *cw = fake.cw;
+	const struct window_control *cw = fake.cw;
 
 	if (cw == NULL)
 		return credit != 0 ? "credit out of nothing" : NULL;
@@ -137,7 +137,7 @@ check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 	if (cw->rtt_us == 0 && cw->target != BASE)
 		return "unknown rtt, and not the initial window";
 	if (!w->bounded && cw->target > BASE &&
-	    cw->target > cw->bdp + CHANWIN_HEADROOM_MAX)
+	    cw->target > cw->bdp + WINDOW_HEADROOM_MAX)
 		return "headroom over that of an unknown peer";
 	if (credit != 0 && before + credit > cw->target)
 		return "credit over the target";
@@ -152,7 +152,7 @@ channel_turn(struct walk *w, Channel *c)
 {
 	const struct book *book = &w->books[c->self];
 	uint64_t before = c->local_window + book->waiting;
-	const struct chanwin *cw;
+	const struct window_control *cw;
 	const char *wrong;
 	u_int credit;
 

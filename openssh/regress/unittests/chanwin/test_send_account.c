@@ -25,43 +25,43 @@
 #include "../test_helper/test_helper.h"
 
 #include "misc.h"
-#include "chansend.h"
+#include "send-account.h"
 
 #define S	1000000ULL
 
-void test_chansend(void);
+void test_send_account(void);
 
 static void
-percents(const struct chansend *cs, u_int window, u_int path, u_int no_data)
+percents(const struct send_account *cs, u_int window, u_int path, u_int no_data)
 {
-	ASSERT_U_INT_EQ(chansend_percent(cs, CHANSEND_WINDOW), window);
-	ASSERT_U_INT_EQ(chansend_percent(cs, CHANSEND_PATH), path);
-	ASSERT_U_INT_EQ(chansend_percent(cs, CHANSEND_NO_DATA), no_data);
+	ASSERT_U_INT_EQ(send_account_percent(cs, SEND_WINDOW), window);
+	ASSERT_U_INT_EQ(send_account_percent(cs, SEND_PATH), path);
+	ASSERT_U_INT_EQ(send_account_percent(cs, SEND_NO_DATA), no_data);
 }
 
 /* Each second counts for what the look before it said. */
 static void
 looks(void)
 {
-	struct chansend cs;
+	struct send_account cs;
 	uint64_t now = 1000 * S;
 	int i;
 
 	memset(&cs, 0, sizeof(cs));
 	percents(&cs, 0, 0, 0);
-	chansend_look(&cs, CHANSEND_NO_DATA, now, 0);
+	send_account_look(&cs, SEND_NO_DATA, now, 0);
 	now += 100 * S;				/* before: no transfer */
-	chansend_look(&cs, CHANSEND_NO_DATA, now, 0);
-	chansend_sent(&cs, 5, 5, 32);
+	send_account_look(&cs, SEND_NO_DATA, now, 0);
+	send_account_sent(&cs, 5, 5, 32);
 	for (i = 0; i < 20; i++) {
-		chansend_look(&cs, i < 12 ? CHANSEND_WINDOW :
-		    i < 15 ? CHANSEND_PATH : CHANSEND_NO_DATA, now, 0);
+		send_account_look(&cs, i < 12 ? SEND_WINDOW :
+		    i < 15 ? SEND_PATH : SEND_NO_DATA, now, 0);
 		now += S;
 	}
-	chansend_look(&cs, CHANSEND_NO_DATA, now, 0);
-	chansend_sent(&cs, 0, 5, 32);
+	send_account_look(&cs, SEND_NO_DATA, now, 0);
+	send_account_sent(&cs, 0, 5, 32);
 	percents(&cs, 80, 20, 0);		/* after: neither */
-	chansend_sent(&cs, 7, 7, 32);
+	send_account_sent(&cs, 7, 7, 32);
 	percents(&cs, 60, 15, 25);
 	ASSERT_U64_EQ(cs.bytes, 12);
 }
@@ -70,28 +70,28 @@ looks(void)
 static void
 drains(void)
 {
-	struct chansend cs;
+	struct send_account cs;
 
 	memset(&cs, 0, sizeof(cs));
-	chansend_look(&cs, CHANSEND_WINDOW, S, S);
-	chansend_look(&cs, CHANSEND_WINDOW, 5 * S, 10 * S);
+	send_account_look(&cs, SEND_WINDOW, S, S);
+	send_account_look(&cs, SEND_WINDOW, 5 * S, 10 * S);
 	percents(&cs, 75, 25, 0);
-	chansend_look(&cs, CHANSEND_NO_DATA, 11 * S, 0);
+	send_account_look(&cs, SEND_NO_DATA, 11 * S, 0);
 	percents(&cs, 30, 70, 0);
 }
 
 static void
 odd(void)
 {
-	struct chansend cs;
+	struct send_account cs;
 
 	memset(&cs, 0, sizeof(cs));
 	/* A first look that is late, a clock that steps back */
-	chansend_look(&cs, CHANSEND_WINDOW, 1ULL << 50, 0);
+	send_account_look(&cs, SEND_WINDOW, 1ULL << 50, 0);
 	percents(&cs, 0, 0, 0);
-	chansend_look(&cs, CHANSEND_PATH, 5 * S, 0);
+	send_account_look(&cs, SEND_PATH, 5 * S, 0);
 	percents(&cs, 0, 0, 0);
-	chansend_look(&cs, CHANSEND_PATH, 6 * S, UINT64_MAX);
+	send_account_look(&cs, SEND_PATH, 6 * S, UINT64_MAX);
 	percents(&cs, 0, 100, 0);
 }
 
@@ -100,36 +100,36 @@ static void
 pieces(void)
 {
 	static const size_t some[] = { 16, 24, 8, 0, 24, 32, 1, 32 };
-	struct chansend cs;
+	struct send_account cs;
 	size_t i, len, whole = 32, sent = 0;
 
 	memset(&cs, 0, sizeof(cs));
-	ASSERT_SIZE_T_EQ(chansend_rest(&cs, whole), whole);
+	ASSERT_SIZE_T_EQ(send_account_rest(&cs, whole), whole);
 	for (i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
-		len = MINIMUM(some[i], chansend_rest(&cs, whole));
+		len = MINIMUM(some[i], send_account_rest(&cs, whole));
 		/* It has to end somewhere, and ends a packet if it can. */
 		ASSERT_SIZE_T_LE(sent % whole + len, whole);
-		chansend_sent(&cs, len, 1000, whole);
+		send_account_sent(&cs, len, 1000, whole);
 		sent += len;
-		ASSERT_SIZE_T_EQ(chansend_rest(&cs, whole),
+		ASSERT_SIZE_T_EQ(send_account_rest(&cs, whole),
 		    whole - sent % whole);
 	}
 	ASSERT_SIZE_T_EQ(sent, 4 * whole);
 
 	/* All that there is: no piece, and the rest of one if it is less */
-	chansend_sent(&cs, 5, 5, whole);
-	ASSERT_SIZE_T_EQ(chansend_rest(&cs, whole), whole);
-	chansend_sent(&cs, 8, 9, whole);
-	chansend_sent(&cs, 1, 1, whole);
-	ASSERT_SIZE_T_EQ(chansend_rest(&cs, whole), whole - 9);
+	send_account_sent(&cs, 5, 5, whole);
+	ASSERT_SIZE_T_EQ(send_account_rest(&cs, whole), whole);
+	send_account_sent(&cs, 8, 9, whole);
+	send_account_sent(&cs, 1, 1, whole);
+	ASSERT_SIZE_T_EQ(send_account_rest(&cs, whole), whole - 9);
 
 	/* A peer that takes no byte */
-	ASSERT_SIZE_T_EQ(chansend_rest(&cs, 0), 0);
-	chansend_sent(&cs, 0, 1, 0);
+	ASSERT_SIZE_T_EQ(send_account_rest(&cs, 0), 0);
+	send_account_sent(&cs, 0, 1, 0);
 }
 
 void
-test_chansend(void)
+test_send_account(void)
 {
 	TEST_START("what held a sender up");
 	looks();

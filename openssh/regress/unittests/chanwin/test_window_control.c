@@ -26,7 +26,7 @@
 
 #include "../test_helper/test_helper.h"
 
-#include "chanwin.h"
+#include "window-control.h"
 #include "misc.h"
 
 #define BASE		(2U * 1024 * 1024)
@@ -34,7 +34,7 @@
 #define MIB		(1024 * 1024)
 #define NO_LIMIT	UINT32_MAX
 
-void test_chanwin(void);
+void test_window_control(void);
 
 /*
  * Deliver rate bytes/ms for ms milliseconds in pieces of 100 us, consumed as
@@ -42,14 +42,14 @@ void test_chanwin(void);
  * pieces at both its ends, so they should be small against it.)
  */
 static void
-deliver(struct chanwin *cw, uint64_t *now_us, uint64_t rate, uint64_t ms,
+deliver(struct window_control *cw, uint64_t *now_us, uint64_t rate, uint64_t ms,
     uint64_t backlog, uint64_t rtt_us)
 {
 	uint64_t i;
 
 	for (i = 0; i < ms * 10; i++) {
 		*now_us += 100;
-		chanwin_update(cw, rate / 10, backlog, rtt_us, *now_us,
+		window_update(cw, rate / 10, backlog, rtt_us, *now_us,
 		    NO_LIMIT);
 	}
 }
@@ -57,29 +57,29 @@ deliver(struct chanwin *cw, uint64_t *now_us, uint64_t rate, uint64_t ms,
 static void
 unknown_rtt(void)
 {
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now = 1000000;
 
-	TEST_START("chanwin unknown RTT keeps the initial window");
-	chanwin_init(&cw, BASE, 1, now);
+	TEST_START("window_control unknown RTT keeps the initial window");
+	window_init(&cw, BASE, 1, now);
 	deliver(&cw, &now, 100000, 2000, 0, 0);
 	ASSERT_U32_EQ(cw.target, BASE);
-	ASSERT_INT_EQ(cw.limited, CHANWIN_BASE);
+	ASSERT_INT_EQ(cw.limited, WINDOW_BASE);
 	TEST_DONE();
 }
 
 static void
 lan(void)
 {
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now = 1000000, i;
 
-	TEST_START("chanwin LAN keeps the initial window, bursts and all");
-	chanwin_init(&cw, BASE, 1, now);
+	TEST_START("window_control LAN keeps the initial window, bursts and all");
+	window_init(&cw, BASE, 1, now);
 	/* 1 GB/s, but in one burst of a whole window every 2 ms */
 	for (i = 0; i < 1000; i++) {
 		now += 2000;
-		chanwin_update(&cw, BASE, 0, 200, now, NO_LIMIT);
+		window_update(&cw, BASE, 0, 200, now, NO_LIMIT);
 		ASSERT_U32_EQ(cw.target, BASE);
 	}
 	TEST_DONE();
@@ -98,16 +98,16 @@ follows_bdp(void)
 		{ 1250000, 20000 },	/* 10 Gbit/s x 20 ms */
 		{ 1250000, 100000 },	/* 10 Gbit/s x 100 ms */
 	};
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now, bdp;
 	size_t i;
 
-	TEST_START("chanwin target is BDP plus bounded headroom");
+	TEST_START("window_control target is BDP plus bounded headroom");
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		t = &tests[i];
 		bdp = t->rate * t->rtt_us / 1000;
 		now = 1000000;
-		chanwin_init(&cw, BASE, 1, now);
+		window_init(&cw, BASE, 1, now);
 		deliver(&cw, &now, t->rate, 10 * t->rtt_us / 1000, 0,
 		    t->rtt_us);
 		test_subtest_info("rate %llu rtt %llu",
@@ -117,40 +117,40 @@ follows_bdp(void)
 		ASSERT_U64_LE(cw.bdp, bdp + bdp / 100);
 		ASSERT_U64_EQ(cw.target, cw.bdp +
 		    MINIMUM(2 * cw.bdp, 3 * cw.growth +
-		    MAXIMUM(CHANWIN_HEADROOM_MAX, cw.bdp / 2)));
+		    MAXIMUM(WINDOW_HEADROOM_MAX, cw.bdp / 2)));
 		ASSERT_U64_LE(cw.growth, bdp / 100);
-		ASSERT_INT_EQ(cw.limited, CHANWIN_PATH);
+		ASSERT_INT_EQ(cw.limited, WINDOW_PATH);
 	}
 	TEST_DONE();
 }
 
 /* The same in pieces of a ms, with samples of the history 10 ms apart. */
 static void
-pieces(struct chanwin *cw, uint64_t *now_us, uint64_t rate, uint64_t ms,
+pieces(struct window_control *cw, uint64_t *now_us, uint64_t rate, uint64_t ms,
     uint64_t backlog)
 {
 	for (; ms > 0; ms--) {
 		*now_us += 1000;
-		chanwin_update(cw, rate, backlog, 160000, *now_us, NO_LIMIT);
+		window_update(cw, rate, backlog, 160000, *now_us, NO_LIMIT);
 	}
 }
 
 static void
 history(void)
 {
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now = 1000000;
 
-	TEST_START("chanwin delivered is that of the last round trip");
+	TEST_START("window_control delivered is that of the last round trip");
 	/* One that is younger than a round trip counts from its start. */
-	chanwin_init(&cw, BASE, 1, now);
+	window_init(&cw, BASE, 1, now);
 	pieces(&cw, &now, 40000, 50, 0);
 	ASSERT_U64_EQ(cw.bdp, 50 * 40000);
 	pieces(&cw, &now, 40000, 50, 0);
 	ASSERT_U64_EQ(cw.bdp, 100 * 40000);
 	/* Two round trips, the last one faster, between two samples */
 	now = 1000000;
-	chanwin_init(&cw, BASE, 1, now);
+	window_init(&cw, BASE, 1, now);
 	pieces(&cw, &now, 1000, 330, 0);
 	pieces(&cw, &now, 5000, 165, 0);
 	ASSERT_U64_GE(cw.growth + 10000, 160 * 5000 - (155 * 1000 + 5 * 5000));
@@ -163,23 +163,23 @@ history(void)
 static void
 standing(void)
 {
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now = 1000000;
 
-	TEST_START("chanwin a reader lags if it did for a whole round trip");
+	TEST_START("window_control a reader lags if it did for a whole round trip");
 	/* Not before there was one */
-	chanwin_init(&cw, BASE, 1, now);
-	pieces(&cw, &now, 50000, 150, 2 * CHANWIN_LAG);
-	ASSERT_INT_NE(cw.limited, CHANWIN_READER);
-	pieces(&cw, &now, 50000, 20, CHANWIN_LAG);
-	ASSERT_INT_EQ(cw.limited, CHANWIN_READER);
+	window_init(&cw, BASE, 1, now);
+	pieces(&cw, &now, 50000, 150, 2 * WINDOW_LAG);
+	ASSERT_INT_NE(cw.limited, WINDOW_READER);
+	pieces(&cw, &now, 50000, 20, WINDOW_LAG);
+	ASSERT_INT_EQ(cw.limited, WINDOW_READER);
 	/* Nor once it kept up for a moment, between two samples */
-	pieces(&cw, &now, 50000, 5, CHANWIN_LAG);
-	pieces(&cw, &now, 50000, 1, CHANWIN_LAG - 1);
-	pieces(&cw, &now, 50000, 155, CHANWIN_LAG);
-	ASSERT_INT_NE(cw.limited, CHANWIN_READER);
-	pieces(&cw, &now, 50000, 20, CHANWIN_LAG);
-	ASSERT_INT_EQ(cw.limited, CHANWIN_READER);
+	pieces(&cw, &now, 50000, 5, WINDOW_LAG);
+	pieces(&cw, &now, 50000, 1, WINDOW_LAG - 1);
+	pieces(&cw, &now, 50000, 155, WINDOW_LAG);
+	ASSERT_INT_NE(cw.limited, WINDOW_READER);
+	pieces(&cw, &now, 50000, 20, WINDOW_LAG);
+	ASSERT_INT_EQ(cw.limited, WINDOW_READER);
 	TEST_DONE();
 }
 
@@ -187,37 +187,37 @@ standing(void)
 static void
 standing_too_short(void)
 {
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now = 1000000;
 
-	TEST_START("chanwin no reader lags by a history that is too short");
-	chanwin_init(&cw, BASE, 1, now);
-	deliver(&cw, &now, 1000000, 100, CHANWIN_LAG, 5000);
-	ASSERT_INT_EQ(cw.limited, CHANWIN_READER);
-	deliver(&cw, &now, 1000000, 1, CHANWIN_LAG, 200000);
-	ASSERT_INT_NE(cw.limited, CHANWIN_READER);
-	deliver(&cw, &now, 1000000, 150, CHANWIN_LAG, 200000);
-	ASSERT_INT_NE(cw.limited, CHANWIN_READER);
-	deliver(&cw, &now, 1000000, 50, CHANWIN_LAG, 200000);
-	ASSERT_INT_EQ(cw.limited, CHANWIN_READER);
+	TEST_START("window_control no reader lags by a history that is too short");
+	window_init(&cw, BASE, 1, now);
+	deliver(&cw, &now, 1000000, 100, WINDOW_LAG, 5000);
+	ASSERT_INT_EQ(cw.limited, WINDOW_READER);
+	deliver(&cw, &now, 1000000, 1, WINDOW_LAG, 200000);
+	ASSERT_INT_NE(cw.limited, WINDOW_READER);
+	deliver(&cw, &now, 1000000, 150, WINDOW_LAG, 200000);
+	ASSERT_INT_NE(cw.limited, WINDOW_READER);
+	deliver(&cw, &now, 1000000, 50, WINDOW_LAG, 200000);
+	ASSERT_INT_EQ(cw.limited, WINDOW_READER);
 	TEST_DONE();
 }
 
 static void
 reader_lags(void)
 {
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now = 1000000;
 
-	TEST_START("chanwin lagging reader gets no headroom");
-	chanwin_init(&cw, BASE, 1, now);
+	TEST_START("window_control lagging reader gets no headroom");
+	window_init(&cw, BASE, 1, now);
 	deliver(&cw, &now, 40000, 2000, 0, 200000);
-	ASSERT_U32_GE(cw.target, 8000000 + CHANWIN_HEADROOM_MAX);
-	deliver(&cw, &now, 40000, 2000, CHANWIN_LAG, 200000);
-	ASSERT_INT_EQ(cw.limited, CHANWIN_READER);
+	ASSERT_U32_GE(cw.target, 8000000 + WINDOW_HEADROOM_MAX);
+	deliver(&cw, &now, 40000, 2000, WINDOW_LAG, 200000);
+	ASSERT_INT_EQ(cw.limited, WINDOW_READER);
 	ASSERT_U32_LE(cw.target, 8000000 + 80000 + BASE);
 	/* and its window goes as it slows down */
-	deliver(&cw, &now, 4000, 2000, CHANWIN_LAG, 200000);
+	deliver(&cw, &now, 4000, 2000, WINDOW_LAG, 200000);
 	ASSERT_U32_LE(cw.target, 800000 + 8000 + BASE);
 	TEST_DONE();
 }
@@ -225,20 +225,20 @@ reader_lags(void)
 static void
 burst_out_of_backlog(void)
 {
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now = 1000000;
 	uint32_t target;
 
-	TEST_START("chanwin emptying a backlog is not delivery");
-	chanwin_init(&cw, BASE, 1, now);
+	TEST_START("window_control emptying a backlog is not delivery");
+	window_init(&cw, BASE, 1, now);
 	deliver(&cw, &now, 125000, 2000, 0, 200000);
 	target = cw.target;
 	/* The reader stops: 25 MB arrive over a round trip and wait. */
 	now += 200000;
-	chanwin_update(&cw, 1, 25000000, 200000, now, NO_LIMIT);
+	window_update(&cw, 1, 25000000, 200000, now, NO_LIMIT);
 	/* Ten seconds later it takes them in one go. */
 	now += 10000000;
-	chanwin_update(&cw, 25000000, 0, 200000, now, NO_LIMIT);
+	window_update(&cw, 25000000, 0, 200000, now, NO_LIMIT);
 	ASSERT_U32_LE(cw.target, BASE);
 	ASSERT_U32_LT(cw.target, target);
 	TEST_DONE();
@@ -247,17 +247,17 @@ burst_out_of_backlog(void)
 static void
 burst_after_loss(void)
 {
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now = 1000000;
 	uint32_t target;
 
-	TEST_START("chanwin what a lost segment held up is not a rate");
-	chanwin_init(&cw, BASE, 0, now);
+	TEST_START("window_control what a lost segment held up is not a rate");
+	window_init(&cw, BASE, 0, now);
 	deliver(&cw, &now, 125000, 2000, 0, 200000);
 	target = cw.target;
 	/* Nothing for a round trip, then all at once, and on as before. */
 	now += 200000;
-	chanwin_update(&cw, 125000 * 200, 0, 200000, now, NO_LIMIT);
+	window_update(&cw, 125000 * 200, 0, 200000, now, NO_LIMIT);
 	ASSERT_U32_LE(cw.target, target);
 	deliver(&cw, &now, 125000, 100, 0, 200000);
 	ASSERT_U32_LE(cw.target, target + target / 50);
@@ -270,20 +270,20 @@ burst_after_loss(void)
 static void
 stop_is_no_news(void)
 {
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now = 1000000, bdp = 25000000, i;
 
-	TEST_START("chanwin BDP is remembered while the reader stops");
-	chanwin_init(&cw, BASE, 1, now);
+	TEST_START("window_control BDP is remembered while the reader stops");
+	window_init(&cw, BASE, 1, now);
 	deliver(&cw, &now, 125000, 2000, 0, 200000);
 	/* the reader stops, what is under way comes, and then nothing */
 	for (i = 1; i <= 2000; i++)
-		chanwin_update(&cw, 0, i * bdp / 2000, 200000, now += 100,
+		window_update(&cw, 0, i * bdp / 2000, 200000, now += 100,
 		    NO_LIMIT);
 	now += 5000000;
 	/* it goes on, slower than the path, and has a while to do */
 	for (i = 0; i < 1000; i++) {
-		chanwin_update(&cw, 10000, cw.backlog - 10000, 200000,
+		window_update(&cw, 10000, cw.backlog - 10000, 200000,
 		    now += 1000, NO_LIMIT);
 		ASSERT_U64_GE(cw.bdp, bdp - bdp / 100);
 		ASSERT_U64_LE(cw.target, bdp + bdp / 100 + BASE);
@@ -297,45 +297,45 @@ stop_is_no_news(void)
 static void
 quantum(void)
 {
-	struct chanwin cw;
+	struct window_control cw;
 
-	TEST_START("chanwin credit comes in worthwhile pieces");
-	chanwin_init(&cw, BASE, 1, 0);
-	ASSERT_U32_EQ(chanwin_credit(&cw, BASE, PACKET), 0);
-	ASSERT_U32_EQ(chanwin_credit(&cw, BASE + 1, PACKET), 0);
-	ASSERT_U32_EQ(chanwin_credit(&cw, UINT32_MAX, PACKET), 0);
+	TEST_START("window_control credit comes in worthwhile pieces");
+	window_init(&cw, BASE, 1, 0);
+	ASSERT_U32_EQ(window_credit(&cw, BASE, PACKET), 0);
+	ASSERT_U32_EQ(window_credit(&cw, BASE + 1, PACKET), 0);
+	ASSERT_U32_EQ(window_credit(&cw, UINT32_MAX, PACKET), 0);
 	/* like stock: when more than three packets are due */
-	ASSERT_U32_EQ(chanwin_credit(&cw, BASE - 3 * PACKET, PACKET), 0);
-	ASSERT_U32_EQ(chanwin_credit(&cw, BASE - 3 * PACKET - 1, PACKET),
+	ASSERT_U32_EQ(window_credit(&cw, BASE - 3 * PACKET, PACKET), 0);
+	ASSERT_U32_EQ(window_credit(&cw, BASE - 3 * PACKET - 1, PACKET),
 	    3 * PACKET + 1);
 	cw.target = 64 * MIB;
-	ASSERT_U32_EQ(chanwin_credit(&cw, 63 * MIB, PACKET), 0);
-	ASSERT_U32_EQ(chanwin_credit(&cw, 62 * MIB, PACKET), 2 * MIB);
+	ASSERT_U32_EQ(window_credit(&cw, 63 * MIB, PACKET), 0);
+	ASSERT_U32_EQ(window_credit(&cw, 62 * MIB, PACKET), 2 * MIB);
 	/* what waits for the consumer counts */
 	cw.backlog = 2 * MIB;
-	ASSERT_U32_EQ(chanwin_credit(&cw, 62 * MIB, PACKET), 0);
+	ASSERT_U32_EQ(window_credit(&cw, 62 * MIB, PACKET), 0);
 	/* what is too soon for another message is due at no time of its own */
 	cw.backlog = 0;
 	cw.rtt_us = 100000;
 	cw.granted_us = cw.now_us;
-	ASSERT_U32_EQ(chanwin_credit(&cw, 40 * MIB, PACKET), 0);
+	ASSERT_U32_EQ(window_credit(&cw, 40 * MIB, PACKET), 0);
 	ASSERT_U64_EQ(cw.due_us, 0);
 	cw.rtt_us = 0;
 	/* a window smaller than three packets doesn't starve */
 	cw.target = PACKET;
-	ASSERT_U32_EQ(chanwin_credit(&cw, 0, PACKET), PACKET);
+	ASSERT_U32_EQ(window_credit(&cw, 0, PACKET), PACKET);
 	TEST_DONE();
 }
 
 static void
 clocks_and_counters(void)
 {
-	struct chanwin cw, fresh;
+	struct window_control cw, fresh;
 	uint64_t now = 1000000, now2 = now;
 
-	TEST_START("chanwin counters wrap and clocks may stand");
-	chanwin_init(&fresh, BASE, 1, now);
-	chanwin_init(&cw, BASE, 1, now);
+	TEST_START("window_control counters wrap and clocks may stand");
+	window_init(&fresh, BASE, 1, now);
+	window_init(&cw, BASE, 1, now);
 	cw.consumed = cw.received = UINT64_MAX - 1000000;
 	cw.samples[cw.head].consumed = cw.samples[cw.head].received =
 	    cw.consumed;
@@ -344,14 +344,14 @@ clocks_and_counters(void)
 	ASSERT_U64_LT(cw.consumed, 1000000000);
 	ASSERT_U32_EQ(cw.target, fresh.target);
 	/* back in time: same window, and still in working order after */
-	chanwin_update(&cw, 0, 0, 200000, 5, NO_LIMIT);
+	window_update(&cw, 0, 0, 200000, 5, NO_LIMIT);
 	ASSERT_U32_EQ(cw.target, fresh.target);
 	/* a year passes */
 	now += 365ULL * 86400 * 1000000;
-	chanwin_update(&cw, 1, 0, 200000, now, NO_LIMIT);
+	window_update(&cw, 1, 0, 200000, now, NO_LIMIT);
 	ASSERT_U32_EQ(cw.target, BASE);
 	deliver(&cw, &now, 125000, 3000, 0, 200000);
-	ASSERT_U64_GE(cw.target, 25000000 + CHANWIN_HEADROOM_MAX);
+	ASSERT_U64_GE(cw.target, 25000000 + WINDOW_HEADROOM_MAX);
 	TEST_DONE();
 }
 
@@ -365,20 +365,20 @@ rnd(uint64_t *state)
 
 /* Bytes: less credit than this is not worth a message. */
 static uint64_t
-most_quantum(const struct chanwin *cw)
+most_quantum(const struct window_control *cw)
 {
-	return MAXIMUM(3 * PACKET, cw->target / CHANWIN_QUANTUM);
+	return MAXIMUM(3 * PACKET, cw->target / WINDOW_QUANTUM);
 }
 
 static void
 random_walk(uint64_t seed)
 {
-	struct chanwin cw;
+	struct window_control cw;
 	uint64_t now = rnd(&seed), rtt = 0, backlog = 0, take;
 	uint32_t window = BASE, limit = NO_LIMIT, credit, send;
 	u_int i;
 
-	chanwin_init(&cw, BASE, rnd(&seed) & 1, now);
+	window_init(&cw, BASE, rnd(&seed) & 1, now);
 	for (i = 0; i < 20000; i++) {
 		if (rnd(&seed) % 500 == 0)
 			rtt = rnd(&seed) % 400000;
@@ -395,12 +395,12 @@ random_walk(uint64_t seed)
 		take = rnd(&seed) % (1 << (rnd(&seed) % 24));
 		take = MINIMUM(backlog, take);
 		backlog -= take;
-		chanwin_update(&cw, take, backlog, rtt, now, limit);
+		window_update(&cw, take, backlog, rtt, now, limit);
 		ASSERT_U32_GE(cw.target, BASE);
 		ASSERT_U32_LE(cw.target, MAXIMUM(limit, BASE));
 		if (rtt == 0)
 			ASSERT_U32_EQ(cw.target, BASE);
-		credit = chanwin_credit(&cw, window, PACKET);
+		credit = window_credit(&cw, window, PACKET);
 		if (credit != 0 && cw.bounded_peer)
 			ASSERT_U64_EQ(window + backlog + credit, cw.target);
 		if (credit != 0)
@@ -409,7 +409,7 @@ random_walk(uint64_t seed)
 		/* what is paced and withheld goes out within a round trip */
 		if (window + backlog + most_quantum(&cw) < cw.target &&
 		    !cw.bounded_peer && rtt != 0 &&
-		    cw.target > CHANWIN_HEADROOM_MAX)
+		    cw.target > WINDOW_HEADROOM_MAX)
 			ASSERT_U64_GT(cw.due_us, cw.now_us);
 		if (cw.due_us != 0)
 			ASSERT_U64_LE(cw.due_us, cw.now_us + 1 + rtt);
@@ -427,7 +427,7 @@ invariants(void)
 {
 	uint64_t seed;
 
-	TEST_START("chanwin invariants on random walks");
+	TEST_START("window_control invariants on random walks");
 	for (seed = 1; seed <= 50; seed++) {
 		test_subtest_info("seed %llu", (unsigned long long)seed);
 		random_walk(seed);
@@ -438,18 +438,18 @@ invariants(void)
 static void
 names(void)
 {
-	TEST_START("chanwin names of what decided the target");
-	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_BASE), "base");
-	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_GREW), "grew");
-	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_PATH), "path");
-	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_PEER), "peer");
-	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_READER), "reader");
-	ASSERT_STRING_EQ(chanwin_limited_name(CHANWIN_BUDGET), "budget");
+	TEST_START("window_control names of what decided the target");
+	ASSERT_STRING_EQ(window_limited_name(WINDOW_BASE), "base");
+	ASSERT_STRING_EQ(window_limited_name(WINDOW_GREW), "grew");
+	ASSERT_STRING_EQ(window_limited_name(WINDOW_PATH), "path");
+	ASSERT_STRING_EQ(window_limited_name(WINDOW_PEER), "peer");
+	ASSERT_STRING_EQ(window_limited_name(WINDOW_READER), "reader");
+	ASSERT_STRING_EQ(window_limited_name(WINDOW_BUDGET), "budget");
 	TEST_DONE();
 }
 
 void
-test_chanwin(void)
+test_window_control(void)
 {
 	names();
 	unknown_rtt();

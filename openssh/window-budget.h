@@ -14,50 +14,51 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef CHANBUDGET_H
-#define CHANBUDGET_H
+#ifndef WINDOW_BUDGET_H
+#define WINDOW_BUDGET_H
 
 #include "openbsd-compat/sys-queue.h"
 
 /*
  * How much window the channels of one connection may have together. Pure,
- * like chanwin.h. See DESIGN.md.
+ * like window-control.h. See DESIGN.md.
  */
 
 /*
  * Default bound on the sum of a connection's windows (bytes). It is what one
  * sshbuf can hold (SSHBUF_SIZE_MAX), and carries 10 Gbit/s over 100 ms.
  */
-#define CHANBUDGET_DEFAULT	(128 * 1024 * 1024)
+#define WINDOW_BUDGET_DEFAULT	(128 * 1024 * 1024)
 
-struct chanbudget_share {
-	TAILQ_ENTRY(chanbudget_share) entry;
+struct window_budget_share {
+	TAILQ_ENTRY(window_budget_share) entry;
 	uint32_t base;		/* bytes, guaranteed */
 	uint32_t want;		/* bytes over base asked for */
 	uint32_t held;		/* bytes over base, reserved or still out */
 };
 
-struct chanbudget {
+struct window_budget {
 	uint32_t limit;		/* bytes, for all windows together */
 	u_int wanting;		/* shares whose want is not 0: the first ones */
 	uint64_t bases;		/* bytes, sum over all shares */
 	uint64_t wants;		/* bytes, sum over all shares */
 	uint64_t held;		/* bytes, sum over all shares */
-	TAILQ_HEAD(, chanbudget_share) shares;
+	TAILQ_HEAD(, window_budget_share) shares;
 };
 
 /* Allocates a budget of limit bytes; NULL when out of memory. */
-struct chanbudget *chanbudget_new(uint32_t limit);
+struct window_budget *window_budget_new(uint32_t limit);
 
 /* Frees the budget. All shares must have left. */
-void	 chanbudget_free(struct chanbudget *b);
+void	 window_budget_free(struct window_budget *b);
 
 /* A channel with a guaranteed window of base bytes joins the budget. */
-void	 chanbudget_join(struct chanbudget *b, struct chanbudget_share *s,
-	    uint32_t base);
+void	 window_budget_join(struct window_budget *b,
+	    struct window_budget_share *s, uint32_t base);
 
 /* A channel leaves; what it held is free for others at once. */
-void	 chanbudget_leave(struct chanbudget *b, struct chanbudget_share *s);
+void	 window_budget_leave(struct window_budget *b,
+	    struct window_budget_share *s);
 
 /*
  * Asks for a window of want bytes while outstanding bytes of credit and
@@ -68,7 +69,8 @@ void	 chanbudget_leave(struct chanbudget *b, struct chanbudget_share *s);
  * small for what is wanted: then on those that want more than their base, of
  * which there are at most limit / base.
  */
-uint32_t chanbudget_ask(struct chanbudget *b, struct chanbudget_share *me,
-	    uint32_t want, uint32_t outstanding);
+uint32_t window_budget_ask(struct window_budget *b,
+	    struct window_budget_share *me, uint32_t want,
+	    uint32_t outstanding);
 
-#endif /* CHANBUDGET_H */
+#endif /* WINDOW_BUDGET_H */

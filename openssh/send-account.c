@@ -21,10 +21,10 @@
 #include <stdint.h>
 
 #include "misc.h"
-#include "chansend.h"
+#include "send-account.h"
 
 void
-chansend_look(struct chansend *cs, enum chansend_why why, uint64_t now,
+send_account_look(struct send_account *cs, enum send_why why, uint64_t now,
     uint64_t drain_us)
 {
 	uint64_t took_us = now > cs->at_us ? now - cs->at_us : 0, path_us;
@@ -32,15 +32,15 @@ chansend_look(struct chansend *cs, enum chansend_why why, uint64_t now,
 	if (cs->at_us == 0)
 		took_us = 0;
 	switch (cs->why) {
-	case CHANSEND_NO_DATA:
+	case SEND_NO_DATA:
 		/* It counts if more comes: before and after is no transfer. */
 		if (cs->bytes != 0)
 			cs->idle_us += took_us;
 		break;
-	case CHANSEND_WINDOW:
+	case SEND_WINDOW:
 		path_us = MINIMUM(took_us, cs->drain_us);
-		cs->spent_us[CHANSEND_PATH] += path_us;
-		cs->spent_us[CHANSEND_WINDOW] += took_us - path_us;
+		cs->spent_us[SEND_PATH] += path_us;
+		cs->spent_us[SEND_WINDOW] += took_us - path_us;
 		break;
 	default:
 		cs->spent_us[cs->why] += took_us;
@@ -51,13 +51,13 @@ chansend_look(struct chansend *cs, enum chansend_why why, uint64_t now,
 }
 
 size_t
-chansend_rest(const struct chansend *cs, size_t whole)
+send_account_rest(const struct send_account *cs, size_t whole)
 {
 	return whole - MINIMUM(cs->piece, whole);
 }
 
 void
-chansend_sent(struct chansend *cs, size_t len, size_t all, size_t whole)
+send_account_sent(struct send_account *cs, size_t len, size_t all, size_t whole)
 {
 	if (len == 0)
 		return;
@@ -65,17 +65,17 @@ chansend_sent(struct chansend *cs, size_t len, size_t all, size_t whole)
 	if (cs->piece != 0 || len < MINIMUM(all, whole))
 		cs->piece = (cs->piece + len) % whole;
 	cs->bytes += len;
-	cs->spent_us[CHANSEND_NO_DATA] += cs->idle_us;
+	cs->spent_us[SEND_NO_DATA] += cs->idle_us;
 	cs->idle_us = 0;
 }
 
 u_int
-chansend_percent(const struct chansend *cs, enum chansend_why why)
+send_account_percent(const struct send_account *cs, enum send_why why)
 {
 	uint64_t all_us = 0;
 	int i;
 
-	for (i = 0; i < CHANSEND_WHYS; i++)
+	for (i = 0; i < SEND_WHYS; i++)
 		all_us += cs->spent_us[i];
 	return all_us == 0 ? 0 :
 	    (cs->spent_us[why] * 100 + all_us / 2) / all_us;

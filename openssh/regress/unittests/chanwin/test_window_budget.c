@@ -26,7 +26,7 @@
 
 #include "../test_helper/test_helper.h"
 
-#include "chanbudget.h"
+#include "window-budget.h"
 #include "misc.h"
 
 #define MIB	(1024U * 1024)
@@ -34,76 +34,78 @@
 #define LIMIT	(100 * MIB)
 #define NSHARES	8
 
-void test_chanbudget(void);
+void test_window_budget(void);
 
 static void
 alone(void)
 {
-	struct chanbudget *b;
-	struct chanbudget_share s;
+	struct window_budget *b;
+	struct window_budget_share s;
 
-	TEST_START("chanbudget one channel may have all of it");
-	ASSERT_PTR_NE((b = chanbudget_new(LIMIT)), NULL);
-	chanbudget_join(b, &s, BASE);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s, BASE, BASE), BASE);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s, 50 * MIB, BASE), 50 * MIB);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s, UINT32_MAX, BASE), LIMIT);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s, 0, 0), BASE);
-	chanbudget_leave(b, &s);
-	chanbudget_free(b);
+	TEST_START("window_budget one channel may have all of it");
+	ASSERT_PTR_NE((b = window_budget_new(LIMIT)), NULL);
+	window_budget_join(b, &s, BASE);
+	ASSERT_U32_EQ(window_budget_ask(b, &s, BASE, BASE), BASE);
+	ASSERT_U32_EQ(window_budget_ask(b, &s, 50 * MIB, BASE), 50 * MIB);
+	ASSERT_U32_EQ(window_budget_ask(b, &s, UINT32_MAX, BASE), LIMIT);
+	ASSERT_U32_EQ(window_budget_ask(b, &s, 0, 0), BASE);
+	window_budget_leave(b, &s);
+	window_budget_free(b);
 	TEST_DONE();
 }
 
 static void
 shared(void)
 {
-	struct chanbudget *b;
-	struct chanbudget_share s[3];
+	struct window_budget *b;
+	struct window_budget_share s[3];
 	uint32_t pool = LIMIT - 3 * BASE;
 
-	TEST_START("chanbudget shares by demand, lent credit returns first");
-	ASSERT_PTR_NE((b = chanbudget_new(LIMIT)), NULL);
-	chanbudget_join(b, &s[0], BASE);
-	chanbudget_join(b, &s[1], BASE);
-	chanbudget_join(b, &s[2], BASE);
+	TEST_START("window_budget shares by demand, lent credit returns first");
+	ASSERT_PTR_NE((b = window_budget_new(LIMIT)), NULL);
+	window_budget_join(b, &s[0], BASE);
+	window_budget_join(b, &s[1], BASE);
+	window_budget_join(b, &s[2], BASE);
 	/* The first holds everything when the others come. */
-	ASSERT_U32_EQ(chanbudget_ask(b, &s[0], LIMIT, BASE), BASE + pool);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s[1], LIMIT, BASE), BASE);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s[2], 4 * MIB, BASE), BASE);
+	ASSERT_U32_EQ(window_budget_ask(b, &s[0], LIMIT, BASE), BASE + pool);
+	ASSERT_U32_EQ(window_budget_ask(b, &s[1], LIMIT, BASE), BASE);
+	ASSERT_U32_EQ(window_budget_ask(b, &s[2], 4 * MIB, BASE), BASE);
 	/* It is asked back, and with it goes what the second may have. */
-	ASSERT_U32_EQ(chanbudget_ask(b, &s[0], LIMIT, BASE + pool),
+	ASSERT_U32_EQ(window_budget_ask(b, &s[0], LIMIT, BASE + pool),
 	    BASE + (pool - 2 * MIB) / 2);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s[1], LIMIT, BASE), BASE);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s[0], LIMIT, BASE + pool - 10 * MIB),
+	ASSERT_U32_EQ(window_budget_ask(b, &s[1], LIMIT, BASE), BASE);
+	ASSERT_U32_EQ(window_budget_ask(b, &s[0], LIMIT,
+	    BASE + pool - 10 * MIB),
 	    BASE + (pool - 2 * MIB) / 2);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s[1], LIMIT, BASE), BASE + 10 * MIB);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s[0], LIMIT, 20 * MIB),
+	ASSERT_U32_EQ(window_budget_ask(b, &s[1], LIMIT, BASE),
+	    BASE + 10 * MIB);
+	ASSERT_U32_EQ(window_budget_ask(b, &s[0], LIMIT, 20 * MIB),
 	    BASE + (pool - 2 * MIB) / 2);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s[2], 4 * MIB, BASE), 4 * MIB);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s[1], LIMIT, BASE),
+	ASSERT_U32_EQ(window_budget_ask(b, &s[2], 4 * MIB, BASE), 4 * MIB);
+	ASSERT_U32_EQ(window_budget_ask(b, &s[1], LIMIT, BASE),
 	    BASE + (pool - 2 * MIB) / 2);
 	/* What one leaves, the others find. */
-	chanbudget_leave(b, &s[0]);
-	ASSERT_U32_EQ(chanbudget_ask(b, &s[1], LIMIT, BASE), 96 * MIB);
-	chanbudget_leave(b, &s[1]);
-	chanbudget_leave(b, &s[2]);
-	chanbudget_free(b);
+	window_budget_leave(b, &s[0]);
+	ASSERT_U32_EQ(window_budget_ask(b, &s[1], LIMIT, BASE), 96 * MIB);
+	window_budget_leave(b, &s[1]);
+	window_budget_leave(b, &s[2]);
+	window_budget_free(b);
 	TEST_DONE();
 }
 
 static void
 random_asks(void)
 {
-	struct chanbudget *b;
-	struct chanbudget_share s[NSHARES];
+	struct window_budget *b;
+	struct window_budget_share s[NSHARES];
 	uint32_t out[NSHARES], got, want;
 	uint64_t state = 42, sum;
 	u_int i, j, k;
 
-	TEST_START("chanbudget sum of windows stays under the limit");
-	ASSERT_PTR_NE((b = chanbudget_new(LIMIT)), NULL);
+	TEST_START("window_budget sum of windows stays under the limit");
+	ASSERT_PTR_NE((b = window_budget_new(LIMIT)), NULL);
 	for (i = 0; i < NSHARES; i++) {
-		chanbudget_join(b, &s[i], BASE);
+		window_budget_join(b, &s[i], BASE);
 		out[i] = BASE;
 	}
 	for (k = 0; k < 200000; k++) {
@@ -112,7 +114,7 @@ random_asks(void)
 		want = (state >> 36) % (150 * MIB);
 		/* some of what is out has been used since */
 		out[i] -= (state >> 40) % (out[i] + 1);
-		got = chanbudget_ask(b, &s[i], want, out[i]);
+		got = window_budget_ask(b, &s[i], want, out[i]);
 		ASSERT_U32_GE(got, BASE);
 		ASSERT_U32_LE(got, MAXIMUM(want, BASE));
 		out[i] = MAXIMUM(out[i], got);	/* credit to fill it up */
@@ -121,14 +123,14 @@ random_asks(void)
 		ASSERT_U64_LE(sum, LIMIT);
 	}
 	for (i = 0; i < NSHARES; i++)
-		chanbudget_leave(b, &s[i]);
-	chanbudget_free(b);
+		window_budget_leave(b, &s[i]);
+	window_budget_free(b);
 	TEST_DONE();
 }
 
 /* Bytes that all take if each gets its want, f at most; me wants `want`. */
 static uint64_t
-taken(const struct chanbudget_share *s, u_int n, u_int me, uint32_t want,
+taken(const struct window_budget_share *s, u_int n, u_int me, uint32_t want,
     uint32_t f)
 {
 	uint64_t sum = 0;
@@ -139,9 +141,9 @@ taken(const struct chanbudget_share *s, u_int n, u_int me, uint32_t want,
 	return sum;
 }
 
-/* What chanbudget_ask() is to return: the largest part that all can have */
+/* What window_budget_ask() is to return: the largest part that all can have */
 static uint32_t
-expected(const struct chanbudget_share *s, u_int n, u_int me, uint32_t want)
+expected(const struct window_budget_share *s, u_int n, u_int me, uint32_t want)
 {
 	uint64_t pool = LIMIT, others = 0, left;
 	uint32_t fair = 0, bit;
@@ -165,34 +167,34 @@ expected(const struct chanbudget_share *s, u_int n, u_int me, uint32_t want)
 static void
 random_shares(void)
 {
-	struct chanbudget *b;
-	struct chanbudget_share s[NSHARES];
+	struct window_budget *b;
+	struct window_budget_share s[NSHARES];
 	uint32_t want, gets;
 	uint64_t state = 43;
 	u_int k, i, n = 0;
 
-	TEST_START("chanbudget what a share gets, of all that come and go");
-	ASSERT_PTR_NE((b = chanbudget_new(LIMIT)), NULL);
+	TEST_START("window_budget what a share gets, of all that come and go");
+	ASSERT_PTR_NE((b = window_budget_new(LIMIT)), NULL);
 	for (k = 0; k < 100000; k++) {
 		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
 		want = (state >> 36) % (1 << (15 + (state >> 33) % 14));
 		if (n < NSHARES && (n == 0 || state >> 60 == 0)) {
-			chanbudget_join(b, &s[n++], want / 8);
+			window_budget_join(b, &s[n++], want / 8);
 			continue;
 		}
 		if (state >> 60 == 1) {
 			while (n > (state >> 33) % NSHARES)
-				chanbudget_leave(b, &s[--n]);
+				window_budget_leave(b, &s[--n]);
 			continue;
 		}
 		i = (state >> 50) % n;
 		gets = expected(s, n, i, want);
-		ASSERT_U32_EQ(chanbudget_ask(b, &s[i], want,
+		ASSERT_U32_EQ(window_budget_ask(b, &s[i], want,
 		    (state >> 34) % (LIMIT / 4)), gets);
 	}
 	while (n > 0)
-		chanbudget_leave(b, &s[--n]);
-	chanbudget_free(b);
+		window_budget_leave(b, &s[--n]);
+	window_budget_free(b);
 	TEST_DONE();
 }
 
@@ -204,38 +206,38 @@ random_shares(void)
 static void
 others_alone(uint32_t want, u_int n, uint32_t theirs, uint32_t gets)
 {
-	struct chanbudget *b;
-	struct chanbudget_share *s, mine[3];
+	struct window_budget *b;
+	struct window_budget_share *s, mine[3];
 	size_t len = n * sizeof(*s);
 	u_int i;
 
 	s = mmap(NULL, len, PROT_READ|PROT_WRITE, MAP_ANON|MAP_PRIVATE, -1, 0);
 	ASSERT_PTR_NE(s, MAP_FAILED);
-	ASSERT_PTR_NE((b = chanbudget_new(LIMIT)), NULL);
-	chanbudget_join(b, &mine[2], 1);	/* idle, next to others */
+	ASSERT_PTR_NE((b = window_budget_new(LIMIT)), NULL);
+	window_budget_join(b, &mine[2], 1);	/* idle, next to others */
 	for (i = 0; i < n; i++) {
-		chanbudget_join(b, &s[i], BASE);
-		chanbudget_ask(b, &s[i], theirs, 0);
+		window_budget_join(b, &s[i], BASE);
+		window_budget_ask(b, &s[i], theirs, 0);
 	}
 	for (i = 0; i < 2; i++) {
-		chanbudget_join(b, &mine[i], 1);
-		chanbudget_ask(b, &mine[i], want, 0);
+		window_budget_join(b, &mine[i], 1);
+		window_budget_ask(b, &mine[i], want, 0);
 	}
 	ASSERT_INT_EQ(mprotect(s, len, PROT_NONE), 0);
-	ASSERT_U32_EQ(chanbudget_ask(b, &mine[0], want, 0), gets);
+	ASSERT_U32_EQ(window_budget_ask(b, &mine[0], want, 0), gets);
 	ASSERT_INT_EQ(mprotect(s, len, PROT_READ|PROT_WRITE), 0);
 	for (i = 0; i < n; i++)
-		chanbudget_leave(b, &s[i]);
+		window_budget_leave(b, &s[i]);
 	for (i = 0; i < 3; i++)
-		chanbudget_leave(b, &mine[i]);
-	chanbudget_free(b);
+		window_budget_leave(b, &mine[i]);
+	window_budget_free(b);
 	munmap(s, len);
 }
 
 static void
 many(void)
 {
-	TEST_START("chanbudget time of many channels");
+	TEST_START("window_budget time of many channels");
 	test_subtest_info("no budget over the bases");
 	others_alone(LIMIT, 1000, LIMIT, 1);
 	test_subtest_info("enough for all");
@@ -247,7 +249,7 @@ many(void)
 #endif
 
 void
-test_chanbudget(void)
+test_window_budget(void)
 {
 	alone();
 	shared();

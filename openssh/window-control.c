@@ -21,10 +21,10 @@
  *	bdp      = the most delivered in one of the last few round trips
  *	headroom = 2 * bdp, but at most
  *	           towards peers with bounded buffers:
- *	           max(CHANWIN_HEADROOM_MAX, bdp / 2) + 3 * growth
+ *	           max(WINDOW_HEADROOM_MAX, bdp / 2) + 3 * growth
  *	           (2 * bdp + 14 * growth, always, if what comes is late);
- *	           towards others: CHANWIN_HEADROOM_UNKNOWN + 3 * gain, which
- *	           CHANWIN_HEADROOM_MAX bounds
+ *	           towards others: WINDOW_HEADROOM_UNKNOWN + 3 * gain, which
+ *	           WINDOW_HEADROOM_MAX bounds
  *	credit   = target - (what the peer may still send + backlog)
  *
  * Delivered counts what both arrived and was consumed: a reader that lags
@@ -57,23 +57,23 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "chanwin.h"
+#include "window-control.h"
 #include "misc.h"
 
 /* Sample i intervals back; 0 is the one still running. */
-static const struct chanwin_sample *
-sample_back(const struct chanwin *cw, u_int i)
+static const struct window_sample *
+sample_back(const struct window_control *cw, u_int i)
 {
-	return &cw->samples[(cw->head + CHANWIN_SAMPLES - i) % CHANWIN_SAMPLES];
+	return &cw->samples[(cw->head + WINDOW_SAMPLES - i) % WINDOW_SAMPLES];
 }
 
 static void
-sample_push(struct chanwin *cw, uint64_t now_us)
+sample_push(struct window_control *cw, uint64_t now_us)
 {
-	struct chanwin_sample *s;
+	struct window_sample *s;
 
-	cw->head = (cw->head + 1) % CHANWIN_SAMPLES;
-	if (cw->nsamples < CHANWIN_SAMPLES)
+	cw->head = (cw->head + 1) % WINDOW_SAMPLES;
+	if (cw->nsamples < WINDOW_SAMPLES)
 		cw->nsamples++;
 	s = &cw->samples[cw->head];
 	s->t_us = now_us;
@@ -104,10 +104,10 @@ interpolate(uint64_t v0, uint64_t v1, uint64_t part, uint64_t whole)
  * delivered since.
  */
 static void
-history_at(const struct chanwin *cw, uint64_t t_us, uint64_t *consumed,
+history_at(const struct window_control *cw, uint64_t t_us, uint64_t *consumed,
     uint64_t *received)
 {
-	const struct chanwin_sample *s;
+	const struct window_sample *s;
 	uint64_t c1 = cw->consumed, r1 = cw->received, t1 = cw->now_us;
 	u_int i;
 
@@ -137,9 +137,9 @@ delivered(uint64_t c0, uint64_t r0, uint64_t c1, uint64_t r1)
 
 /* The least backlog (bytes) seen in the last interval_us. */
 static uint64_t
-standing_backlog(const struct chanwin *cw, uint64_t interval_us)
+standing_backlog(const struct window_control *cw, uint64_t interval_us)
 {
-	const struct chanwin_sample *s;
+	const struct window_sample *s;
 	uint64_t least = cw->backlog;
 	u_int i;
 
@@ -159,22 +159,23 @@ standing_backlog(const struct chanwin *cw, uint64_t interval_us)
  * has not. (If there is still a backlog then, it is the consumer that is slow.)
  */
 static int
-had_no_credit(const struct chanwin *cw, uint64_t came, uint64_t interval_us)
+had_no_credit(const struct window_control *cw, uint64_t came,
+    uint64_t interval_us)
 {
-	if (came < CHANWIN_LAG &&
-	    standing_backlog(cw, interval_us) >= CHANWIN_LAG)
+	if (came < WINDOW_LAG &&
+	    standing_backlog(cw, interval_us) >= WINDOW_LAG)
 		return 1;
 	return !cw->bounded_peer && cw->starved_us != 0 &&
 	    cw->now_us - cw->starved_us < 2 * interval_us &&
-	    cw->backlog < CHANWIN_LAG;
+	    cw->backlog < WINDOW_LAG;
 }
 
 static void
-measure(struct chanwin *cw, uint64_t interval_us)
+measure(struct window_control *cw, uint64_t interval_us)
 {
 	uint64_t t1, t2, c1, r1, c2, r2, now, before, earlier, i, shift;
 	uint64_t rounds = cw->bounded_peer ?
-	    CHANWIN_ROUNDS : CHANWIN_ROUNDS_UNKNOWN;
+	    WINDOW_ROUNDS : WINDOW_ROUNDS_UNKNOWN;
 
 	t1 = cw->now_us > interval_us ? cw->now_us - interval_us : 0;
 	t2 = t1 > interval_us ? t1 - interval_us : 0;
@@ -202,7 +203,7 @@ measure(struct chanwin *cw, uint64_t interval_us)
 		cw->round_us = cw->now_us;
 	if (shift > 0 &&
 	    !had_no_credit(cw, cw->received - r1, interval_us)) {
-		for (i = CHANWIN_ROUNDS; i-- > 0;)
+		for (i = WINDOW_ROUNDS; i-- > 0;)
 			cw->best[i] = i >= shift ? cw->best[i - shift] : 0;
 	}
 	cw->best[0] = MAXIMUM(cw->best[0], now);
@@ -214,36 +215,36 @@ measure(struct chanwin *cw, uint64_t interval_us)
 }
 
 static void
-decide(struct chanwin *cw, uint64_t interval_us)
+decide(struct window_control *cw, uint64_t interval_us)
 {
-	uint64_t headroom, room = CHANWIN_HEADROOM_MAX, want;
+	uint64_t headroom, room = WINDOW_HEADROOM_MAX, want;
 
-	cw->limited = cw->growth > cw->bdp / 16 ? CHANWIN_GREW : CHANWIN_PATH;
+	cw->limited = cw->growth > cw->bdp / 16 ? WINDOW_GREW : WINDOW_PATH;
 	if (cw->bounded_peer)
 		room = MAXIMUM(room, cw->bdp / 2) + 3 * cw->growth;
 	else
-		room = MINIMUM(room, CHANWIN_HEADROOM_UNKNOWN + 3 * cw->gain);
-	if (!cw->bounded_peer && cw->limited == CHANWIN_GREW &&
+		room = MINIMUM(room, WINDOW_HEADROOM_UNKNOWN + 3 * cw->gain);
+	if (!cw->bounded_peer && cw->limited == WINDOW_GREW &&
 	    2 * cw->bdp > room)
-		cw->limited = CHANWIN_PEER;
+		cw->limited = WINDOW_PEER;
 	headroom = MINIMUM(2 * cw->bdp, room);
 	if (cw->bounded_peer && cw->late)
 		headroom = 2 * cw->bdp + 14 * cw->growth;
-	if (standing_backlog(cw, interval_us) >= CHANWIN_LAG) {
+	if (standing_backlog(cw, interval_us) >= WINDOW_LAG) {
 		/* A lagging reader may cost what it always did, no more. */
 		headroom = MINIMUM(headroom, cw->base);
-		cw->limited = CHANWIN_READER;
+		cw->limited = WINDOW_READER;
 	}
 	want = cw->bdp + headroom;
 	if (want <= cw->base) {
 		want = cw->base;
-		cw->limited = CHANWIN_BASE;
+		cw->limited = WINDOW_BASE;
 	}
 	cw->target = MINIMUM(want, UINT32_MAX);
 }
 
 void
-chanwin_init(struct chanwin *cw, uint32_t base, int bounded_peer,
+window_init(struct window_control *cw, uint32_t base, int bounded_peer,
     uint64_t now_us)
 {
 	memset(cw, 0, sizeof(*cw));
@@ -254,17 +255,17 @@ chanwin_init(struct chanwin *cw, uint32_t base, int bounded_peer,
 }
 
 void
-chanwin_update(struct chanwin *cw, uint64_t consumed, uint64_t backlog,
+window_update(struct window_control *cw, uint64_t consumed, uint64_t backlog,
     uint64_t rtt_us, uint64_t now_us, uint32_t limit)
 {
 	uint64_t interval_us, spacing_us;
-	struct chanwin_sample *s;
+	struct window_sample *s;
 
 	if (now_us > cw->now_us)	/* a clock that steps back stands */
 		cw->now_us = now_us;
 	cw->rtt_us = rtt_us;
-	interval_us = MAXIMUM(rtt_us, CHANWIN_INTERVAL_MIN_US);
-	spacing_us = interval_us / CHANWIN_PER_RTT;
+	interval_us = MAXIMUM(rtt_us, WINDOW_INTERVAL_MIN_US);
+	spacing_us = interval_us / WINDOW_PER_RTT;
 
 	/*
 	 * Before the counters move: across an idle gap the history then
@@ -281,21 +282,21 @@ chanwin_update(struct chanwin *cw, uint64_t consumed, uint64_t backlog,
 
 	if (rtt_us == 0) {
 		cw->target = cw->base;
-		cw->limited = CHANWIN_BASE;
+		cw->limited = WINDOW_BASE;
 	} else {
 		measure(cw, interval_us);
 		decide(cw, interval_us);
 	}
-	chanwin_limit(cw, limit);
+	window_limit(cw, limit);
 }
 
 void
-chanwin_limit(struct chanwin *cw, uint32_t limit)
+window_limit(struct window_control *cw, uint32_t limit)
 {
 	limit = MAXIMUM(limit, cw->base);
 	if (cw->target > limit) {
 		cw->target = limit;
-		cw->limited = CHANWIN_BUDGET;
+		cw->limited = WINDOW_BUDGET;
 	}
 }
 
@@ -304,24 +305,24 @@ chanwin_limit(struct chanwin *cw, uint32_t limit)
  * neither does a window that the buffer of any sender has room for.
  */
 static int
-paced(const struct chanwin *cw)
+paced(const struct window_control *cw)
 {
 	return !cw->bounded_peer && cw->rtt_us != 0 &&
-	    cw->target > CHANWIN_HEADROOM_MAX;
+	    cw->target > WINDOW_HEADROOM_MAX;
 }
 
 /* Bytes of credit that go out in a round trip at most, while it is paced. */
 static uint64_t
-pace(const struct chanwin *cw)
+pace(const struct window_control *cw)
 {
-	return cw->target + MINIMUM(2 * cw->gain, CHANWIN_HEADROOM_UNKNOWN);
+	return cw->target + MINIMUM(2 * cw->gain, WINDOW_HEADROOM_UNKNOWN);
 }
 
 /* Adds to the allowance what accrued since the last time. */
 static void
-accrue(struct chanwin *cw, uint64_t quantum)
+accrue(struct window_control *cw, uint64_t quantum)
 {
-	uint64_t most = MAXIMUM(CHANWIN_BURST, 2 * quantum);
+	uint64_t most = MAXIMUM(WINDOW_BURST, 2 * quantum);
 	uint64_t took_us = cw->now_us - cw->paced_us;
 
 	if (!paced(cw) || took_us >= cw->rtt_us)
@@ -334,7 +335,7 @@ accrue(struct chanwin *cw, uint64_t quantum)
 
 /* Withheld credit is due at t_us. (0, where the clock wraps, means none.) */
 static void
-ask_again(struct chanwin *cw, uint64_t t_us)
+ask_again(struct window_control *cw, uint64_t t_us)
 {
 	cw->due_us = MAXIMUM(t_us, 1);
 }
@@ -345,7 +346,7 @@ ask_again(struct chanwin *cw, uint64_t t_us)
  * to ask for the rest.
  */
 static uint64_t
-allow(struct chanwin *cw, uint64_t credit, uint64_t quantum)
+allow(struct window_control *cw, uint64_t credit, uint64_t quantum)
 {
 	uint64_t now = MINIMUM(credit, cw->allowance), wait_us;
 
@@ -356,19 +357,19 @@ allow(struct chanwin *cw, uint64_t credit, uint64_t quantum)
 		wait_us = interpolate(0, cw->rtt_us, quantum -
 		    MINIMUM(quantum, cw->allowance), pace(cw));
 		ask_again(cw, cw->now_us + 1 +
-		    MAXIMUM(wait_us, cw->rtt_us / CHANWIN_QUANTUM));
+		    MAXIMUM(wait_us, cw->rtt_us / WINDOW_QUANTUM));
 	}
 	return now;
 }
 
 uint32_t
-chanwin_credit(struct chanwin *cw, uint32_t window, uint32_t maxpacket)
+window_credit(struct window_control *cw, uint32_t window, uint32_t maxpacket)
 {
 	uint64_t outstanding = window + cw->backlog;
 	uint64_t quantum, credit;
 
 	quantum = MAXIMUM(3 * (uint64_t)maxpacket,
-	    cw->target / CHANWIN_QUANTUM);
+	    cw->target / WINDOW_QUANTUM);
 	/* However small the window, half of it is worth a message */
 	quantum = MINIMUM(quantum, cw->target / 2);
 	accrue(cw, quantum);
@@ -386,11 +387,11 @@ chanwin_credit(struct chanwin *cw, uint32_t window, uint32_t maxpacket)
 	 * more of them. It can wait as long as there is a next time for sure:
 	 * when backlog is consumed, or the rest of a large window comes.
 	 */
-	if (cw->now_us - cw->granted_us < cw->rtt_us / CHANWIN_QUANTUM &&
+	if (cw->now_us - cw->granted_us < cw->rtt_us / WINDOW_QUANTUM &&
 	    (cw->backlog > 0 || window >= cw->target / 2)) {
 		if (paced(cw))
 			ask_again(cw, cw->granted_us + 1 +
-			    cw->rtt_us / CHANWIN_QUANTUM);
+			    cw->rtt_us / WINDOW_QUANTUM);
 		return 0;
 	}
 	if (paced(cw) && (credit = allow(cw, credit, quantum)) == 0)
@@ -400,20 +401,20 @@ chanwin_credit(struct chanwin *cw, uint32_t window, uint32_t maxpacket)
 }
 
 const char *
-chanwin_limited_name(enum chanwin_limited limited)
+window_limited_name(enum window_limited limited)
 {
 	switch (limited) {
-	case CHANWIN_BASE:
+	case WINDOW_BASE:
 		return "base";
-	case CHANWIN_GREW:
+	case WINDOW_GREW:
 		return "grew";
-	case CHANWIN_PATH:
+	case WINDOW_PATH:
 		return "path";
-	case CHANWIN_PEER:
+	case WINDOW_PEER:
 		return "peer";
-	case CHANWIN_READER:
+	case WINDOW_READER:
 		return "reader";
-	case CHANWIN_BUDGET:
+	case WINDOW_BUDGET:
 		return "budget";
 	}
 	return "unknown";

@@ -14,8 +14,8 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef CHANWIN_H
-#define CHANWIN_H
+#ifndef WINDOW_CONTROL_H
+#define WINDOW_CONTROL_H
 
 /*
  * Receive window controller of one channel. Pure: what was consumed, what
@@ -24,11 +24,11 @@
  */
 
 /*
- * Samples of the delivery history. CHANWIN_PER_RTT of them a round trip, and
+ * Samples of the delivery history. WINDOW_PER_RTT of them a round trip, and
  * room for the two round trips whose deliveries are compared.
  */
-#define CHANWIN_PER_RTT		16
-#define CHANWIN_SAMPLES		(2 * CHANWIN_PER_RTT + 8)
+#define WINDOW_PER_RTT		16
+#define WINDOW_SAMPLES		(2 * WINDOW_PER_RTT + 8)
 
 /*
  * Round trips for which the best delivery is remembered, the current one
@@ -36,21 +36,21 @@
  * senders that buffer what they may send, credit has to follow a path that
  * got slower at once.
  */
-#define CHANWIN_ROUNDS		4
-#define CHANWIN_ROUNDS_UNKNOWN	2
+#define WINDOW_ROUNDS		4
+#define WINDOW_ROUNDS_UNKNOWN	2
 
 /*
  * Shortest interval over which delivery is measured (us). On a LAN a burst
  * that a late wake-up piled together must not pass for a rate.
  */
-#define CHANWIN_INTERVAL_MIN_US	2000
+#define WINDOW_INTERVAL_MIN_US	2000
 
 /*
  * Headroom over the BDP (bytes). Towards peers that bound their buffers this
  * is what remains once delivery has stopped growing; towards others it is the
  * most, and is there only while delivery grows.
  */
-#define CHANWIN_HEADROOM_MAX	(6 * 1024 * 1024)
+#define WINDOW_HEADROOM_MAX	(6 * 1024 * 1024)
 
 /*
  * Headroom (bytes) towards a sender that buffers, once delivery has stopped
@@ -58,45 +58,45 @@
  * Its input buffer collapses near 16 MiB and is safe below 8 MiB. The rest is
  * for what a hiccup of the path adds: 40 ms at 1 Gbit/s.
  */
-#define CHANWIN_HEADROOM_UNKNOWN	(3 * 1024 * 1024)
+#define WINDOW_HEADROOM_UNKNOWN	(3 * 1024 * 1024)
 
 /*
  * Credit (bytes) that a sender that buffers gets at once, beyond what its
  * path takes meanwhile. At least two quanta of credit, see below.
  */
-#define CHANWIN_BURST		(1024 * 1024)
+#define WINDOW_BURST		(1024 * 1024)
 
 /*
  * A backlog (bytes) that never fell below this for a whole round trip means
  * that the local consumer, not the path, is what limits. One turn of the
  * main loop may read 256 KiB, so anything less can be ordinary scheduling.
  */
-#define CHANWIN_LAG		(256 * 1024)
+#define WINDOW_LAG		(256 * 1024)
 
 /*
- * Adjusts are at least 1/CHANWIN_QUANTUM of the window, and as much of the RTT
+ * Adjusts are at least 1/WINDOW_QUANTUM of the window, and as much of the RTT
  * apart: 64 a round trip.
  */
-#define CHANWIN_QUANTUM		64
+#define WINDOW_QUANTUM		64
 
 /* What decided the target */
-enum chanwin_limited {
-	CHANWIN_BASE,		/* the initial window suffices, or no RTT */
-	CHANWIN_GREW,		/* BDP plus headroom, which growth adds to */
-	CHANWIN_PATH,		/* BDP plus headroom */
-	CHANWIN_PEER,		/* less than that: its buffers follow credit */
-	CHANWIN_READER,		/* the local consumer lags behind the path */
-	CHANWIN_BUDGET		/* the limit passed in */
+enum window_limited {
+	WINDOW_BASE,		/* the initial window suffices, or no RTT */
+	WINDOW_GREW,		/* BDP plus headroom, which growth adds to */
+	WINDOW_PATH,		/* BDP plus headroom */
+	WINDOW_PEER,		/* less than that: its buffers follow credit */
+	WINDOW_READER,		/* the local consumer lags behind the path */
+	WINDOW_BUDGET		/* the limit passed in */
 };
 
-struct chanwin_sample {
+struct window_sample {
 	uint64_t t_us;		/* start of the interval */
 	uint64_t consumed;	/* cumulative, bytes, at t_us */
 	uint64_t received;	/* ditto */
 	uint64_t backlog_min;	/* bytes, least seen in the interval */
 };
 
-struct chanwin {
+struct window_control {
 	/* configuration */
 	uint32_t base;		/* bytes: initial window, never less */
 	int bounded_peer;	/* sender's buffer doesn't follow our credit */
@@ -114,8 +114,8 @@ struct chanwin {
 	uint64_t received;	/* cumulative, bytes: consumed + backlog */
 	uint64_t backlog;	/* bytes received and not yet consumed */
 	uint64_t round_us;	/* start of the current round trip */
-	uint64_t best[CHANWIN_ROUNDS];	/* bytes, best delivery of a round */
-	struct chanwin_sample samples[CHANWIN_SAMPLES];	/* ring */
+	uint64_t best[WINDOW_ROUNDS];	/* bytes, best delivery of a round */
+	struct window_sample samples[WINDOW_SAMPLES];	/* ring */
 	u_int head, nsamples;
 
 	/* results */
@@ -124,16 +124,16 @@ struct chanwin {
 	uint64_t gain;		/* bytes, bdp over the best of two and three
 				 * rounds ago: a stall in between is no gain */
 	uint32_t target;	/* bytes, wanted window */
-	enum chanwin_limited limited;
+	enum window_limited limited;
 	uint64_t due_us;	/* time at which withheld credit may go out,
-				 * of chanwin_update's clock; 0: none is */
+				 * of window_update's clock; 0: none is */
 };
 
 /*
  * Start at time now_us with a window of base bytes. Set bounded_peer when the
  * sender is known not to buffer in proportion to the credit it holds.
  */
-void	 chanwin_init(struct chanwin *, uint32_t, int, uint64_t);
+void	 window_init(struct window_control *, uint32_t, int, uint64_t);
 
 /*
  * Account for consumed bytes taken by the local consumer since the last
@@ -142,24 +142,24 @@ void	 chanwin_init(struct chanwin *, uint32_t, int, uint64_t);
  * called when data came, too, and nothing was taken: or all that comes while
  * a reader stops seems to have come when it goes on.
  */
-void	 chanwin_update(struct chanwin *, uint64_t, uint64_t, uint64_t,
+void	 window_update(struct window_control *, uint64_t, uint64_t, uint64_t,
 	    uint64_t, uint32_t);
 
 /*
  * The target is what the budget allows: limit bytes, or base if that is more.
  */
-void	 chanwin_limit(struct chanwin *, uint32_t);
+void	 window_limit(struct window_control *, uint32_t);
 
 /*
  * Returns the credit (bytes) to grant now to a peer that may still send window
  * bytes in packets of up to maxpacket bytes; 0 when it is not worth a message.
  * If more is wanted than a sender that buffers may have at once, due_us is
- * when to ask again: call chanwin_update() then, with nothing consumed, and
+ * when to ask again: call window_update() then, with nothing consumed, and
  * this, though no data may have come.
  */
-uint32_t chanwin_credit(struct chanwin *cw, uint32_t window,
+uint32_t window_credit(struct window_control *cw, uint32_t window,
 	    uint32_t maxpacket);
 
-const char *chanwin_limited_name(enum chanwin_limited);
+const char *window_limited_name(enum window_limited);
 
-#endif /* CHANWIN_H */
+#endif /* WINDOW_CONTROL_H */

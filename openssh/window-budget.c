@@ -21,13 +21,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "chanbudget.h"
+#include "window-budget.h"
 #include "misc.h"
 
-struct chanbudget *
-chanbudget_new(uint32_t limit)
+struct window_budget *
+window_budget_new(uint32_t limit)
 {
-	struct chanbudget *b;
+	struct window_budget *b;
 
 	if ((b = calloc(1, sizeof(*b))) == NULL)
 		return NULL;
@@ -37,13 +37,13 @@ chanbudget_new(uint32_t limit)
 }
 
 void
-chanbudget_free(struct chanbudget *b)
+window_budget_free(struct window_budget *b)
 {
 	free(b);
 }
 
 void
-chanbudget_join(struct chanbudget *b, struct chanbudget_share *s,
+window_budget_join(struct window_budget *b, struct window_budget_share *s,
     uint32_t base)
 {
 	s->base = base;
@@ -53,7 +53,7 @@ chanbudget_join(struct chanbudget *b, struct chanbudget_share *s,
 }
 
 void
-chanbudget_leave(struct chanbudget *b, struct chanbudget_share *s)
+window_budget_leave(struct window_budget *b, struct window_budget_share *s)
 {
 	b->bases -= s->base;
 	b->wants -= s->want;
@@ -64,7 +64,7 @@ chanbudget_leave(struct chanbudget *b, struct chanbudget_share *s)
 
 /* Notes what a share wants now. Shares that want more stay in front. */
 static void
-set_want(struct chanbudget *b, struct chanbudget_share *s, uint32_t want)
+set_want(struct window_budget *b, struct window_budget_share *s, uint32_t want)
 {
 	b->wants -= s->want;
 	b->wants += want;
@@ -88,9 +88,9 @@ set_want(struct chanbudget *b, struct chanbudget_share *s, uint32_t want)
  * than their base are looked at, and only if the pool is too small for them.
  */
 static uint64_t
-fair_share(const struct chanbudget *b, uint64_t pool)
+fair_share(const struct window_budget *b, uint64_t pool)
 {
-	const struct chanbudget_share *s;
+	const struct window_budget_share *s;
 	uint64_t fair = 0, next, left, n;
 	u_int i;
 
@@ -115,7 +115,7 @@ fair_share(const struct chanbudget *b, uint64_t pool)
 }
 
 uint32_t
-chanbudget_ask(struct chanbudget *b, struct chanbudget_share *me,
+window_budget_ask(struct window_budget *b, struct window_budget_share *me,
     uint32_t want, uint32_t outstanding)
 {
 	uint64_t pool, others, fair, extra, out;

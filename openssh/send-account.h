@@ -14,8 +14,8 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef CHANSEND_H
-#define CHANSEND_H
+#ifndef SEND_ACCOUNT_H
+#define SEND_ACCOUNT_H
 
 /*
  * What held a channel's sender up. Pure: whoever looks at the channel, once a
@@ -23,20 +23,20 @@
  * us, of a clock that doesn't step back. And what its packets add up to.
  */
 
-enum chansend_why {
-	CHANSEND_NO_DATA,	/* nothing to send */
-	CHANSEND_PATH,		/* the connection takes no more */
-	CHANSEND_WINDOW,	/* the peer's window is used up */
-	CHANSEND_WHYS
+enum send_why {
+	SEND_NO_DATA,	/* nothing to send */
+	SEND_PATH,		/* the connection takes no more */
+	SEND_WINDOW,	/* the peer's window is used up */
+	SEND_WHYS
 };
 
-struct chansend {
+struct send_account {
 	uint64_t bytes;			/* sent */
 	size_t piece;			/* bytes of a packet that has begun */
-	enum chansend_why why;		/* since the last look, */
+	enum send_why why;		/* since the last look, */
 	uint64_t at_us;			/* at this time */
 	uint64_t drain_us;		/* and for so long it is the path */
-	uint64_t spent_us[CHANSEND_WHYS];
+	uint64_t spent_us[SEND_WHYS];
 	uint64_t idle_us;		/* without data, and none came since */
 };
 
@@ -45,7 +45,7 @@ struct chansend {
  * will still be on its way out of this machine for so long, and that is the
  * path's time.
  */
-void	 chansend_look(struct chansend *, enum chansend_why, uint64_t,
+void	 send_account_look(struct send_account *, enum send_why, uint64_t,
 	    uint64_t);
 
 /*
@@ -53,15 +53,15 @@ void	 chansend_look(struct chansend *, enum chansend_why, uint64_t,
  * are pieces of it, end where it would: windows are whole ones as a rule, and
  * some peers do badly if their credit doesn't end with a packet.
  */
-size_t	 chansend_rest(const struct chansend *, size_t);
+size_t	 send_account_rest(const struct send_account *, size_t);
 
 /* Counts the bytes sent, out of those there were, and the packet size. */
-void	 chansend_sent(struct chansend *, size_t, size_t, size_t);
+void	 send_account_sent(struct send_account *, size_t, size_t, size_t);
 
 /*
  * Percent of the time from the first byte to the last in which it was this.
  * 0 when there was no such time.
  */
-u_int	 chansend_percent(const struct chansend *, enum chansend_why);
+u_int	 send_account_percent(const struct send_account *, enum send_why);
 
-#endif /* CHANSEND_H */
+#endif /* SEND_ACCOUNT_H */
