@@ -49,8 +49,8 @@
 #include "window-budget.h"
 #include "send-account.h"
 #include "window-control.h"
-#include "pathinband.h"
-#include "pathprobe.h"
+#include "ssh-rtt.h"
+#include "tcp-path.h"
 #include "poly1305.h"
 #include "poly1305-evp.h"
 #include "window-max.h"
@@ -118,7 +118,7 @@ struct channel_windows {
 	int no_tcp;		/* the kernel can't tell: don't ask again */
 	const struct path_info *source;	/* one of the two that follow */
 	struct path_info tcp, ssh;
-	struct pathinband inband;
+	struct ssh_rtt inband;
 	struct path_rtt path_rtt;
 	uint64_t consumed;	/* bytes, by all bulk channels */
 	uint64_t rtt_us;	/* last one probed; 0 = unknown */
@@ -252,24 +252,24 @@ window_new(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 static void
 probe_refused(struct ssh *ssh, int type, Channel *c, void *ctx)
 {
-	pathinband_answer(ctx, now_us());
+	ssh_rtt_answer(ctx, now_us());
 }
 
 static void
 probe_abandoned(struct ssh *ssh, Channel *c, void *ctx)
 {
-	pathinband_abandon(ctx);
+	ssh_rtt_abandon(ctx);
 }
 
 /* Whether the socket is known to tell of the whole path. */
 static int
 is_direct(const struct channel_windows *ws)
 {
-	struct path_info seen = { .rtt_us = pathinband_least_us(&ws->inband) };
+	struct path_info seen = { .rtt_us = ssh_rtt_least_us(&ws->inband) };
 
 	seen.min_rtt_us = seen.rtt_us;
 	return seen.rtt_us != 0 && ws->tcp.rtt_us != 0 &&
-	    path_choose(&ws->tcp, &seen) == &ws->tcp;
+	    path_rtt_choose(&ws->tcp, &seen) == &ws->tcp;
 }
 
 /*
@@ -283,27 +283,27 @@ probe_inband(struct ssh *ssh, Channel *c, struct channel_windows *ws,
     uint64_t now)
 {
 	const struct channel_window *w = c->window;
-	struct pathinband *ib = &ws->inband;
-	u_char ping[PATHINBAND_PING_LEN];
+	struct ssh_rtt *ib = &ws->inband;
+	u_char ping[SSH_RTT_PING_LEN];
 	int r;
 
 	if (ssh_packet_is_rekeying(ssh)) {
-		pathinband_void(ib);
+		ssh_rtt_void(ib);
 		return;
 	}
 	if (w->cw.consumed + (c->local_consumed - w->seen) + backlog(c) <
 	    MUCH || is_direct(ws))
 		return;
-	if (!pathinband_due(ib, now))
+	if (!ssh_rtt_due(ib, now))
 		return;
 	if (ib->refused) {
 		channel_request_start(ssh, c->self, BDP_PATH_PROBE, 1);
 		r = sshpkt_send(ssh);
 		channel_register_status_confirm(ssh, c->self, probe_refused,
 		    probe_abandoned, ib);
-		pathinband_sent(ib, now);
+		ssh_rtt_sent(ib, now);
 	} else {
-		pathinband_compose(pathinband_sent(ib, now), ping);
+		ssh_rtt_compose(ssh_rtt_sent(ib, now), ping);
 		if ((r = sshpkt_start(ssh, SSH2_MSG_PING)) == 0 &&
 		    (r = sshpkt_put_string(ssh, ping, sizeof(ping))) == 0)
 			r = sshpkt_send(ssh);
@@ -325,15 +325,16 @@ bound_unsent(struct ssh *ssh, struct channel_windows *ws)
 
 	if (ws->no_tcp || (now = now_us()) < ws->unsent_us)
 		return;
-	if (path_probe(ssh_packet_get_connection_out(ssh), &path) != 0)
+	if (tcp_path_probe(ssh_packet_get_connection_out(ssh), &path) != 0)
 		ws->no_tcp = errno != EAGAIN;
 	ws->send_rate = path.send_rate;
 	ws->unsent_us = now + MAXIMUM(path.rtt_us, UNSENT_LEAST_US);
 	ws->full = path.full;
-	if ((unsent = path_unsent(path.send_rate)) == ws->unsent || ws->no_tcp)
+	unsent = tcp_path_unsent(path.send_rate);
+	if (unsent == ws->unsent || ws->no_tcp)
 		return;
 	ws->unsent = unsent;
-	path_bound_unsent(ssh_packet_get_connection_out(ssh), unsent);
+	tcp_path_bound_unsent(ssh_packet_get_connection_out(ssh), unsent);
 }
 
 /*
@@ -346,7 +347,7 @@ fill_segments(struct ssh *ssh, struct channel_windows *ws,
     const struct channel_window *filler)
 {
 	if ((ws->filler != NULL) != (filler != NULL))
-		path_fill_segments(ssh_packet_get_connection_out(ssh),
+		tcp_path_fill_segments(ssh_packet_get_connection_out(ssh),
 		    filler != NULL);
 	ws->filler = filler;
 }
@@ -366,7 +367,7 @@ probe_tcp(struct ssh *ssh, struct channel_windows *ws, uint64_t now)
 {
 	if (ws->no_tcp || now < ws->probe_us)
 		return;
-	if (path_probe(ssh_packet_get_connection_in(ssh), &ws->tcp) != 0)
+	if (tcp_path_probe(ssh_packet_get_connection_in(ssh), &ws->tcp) != 0)
 		ws->no_tcp = errno != EAGAIN;
 	ws->probe_us = now + ws->tcp.rtt_us;
 	if (ws->tcp.late != ws->late)
@@ -382,8 +383,8 @@ probe(struct ssh *ssh, Channel *c, struct channel_windows *ws, uint64_t now)
 	probe_tcp(ssh, ws, now);
 	probe_inband(ssh, c, ws, now);
 	ws->ssh.rtt_us = ws->inband.rtt_us;
-	ws->ssh.min_rtt_us = pathinband_least_us(&ws->inband);
-	source = path_choose(&ws->tcp, &ws->ssh);
+	ws->ssh.min_rtt_us = ssh_rtt_least_us(&ws->inband);
+	source = path_rtt_choose(&ws->tcp, &ws->ssh);
 	if (source != ws->source) {
 		debug2_f("rtt of %s", source == &ws->tcp ? "tcp" : "ssh");
 		ws->source = source;
@@ -417,7 +418,7 @@ channel_window_answered(Channel *c, struct channel_windows **wsp)
 		*wsp = channel_windows_new(window_max_default());
 	/* A clock that stepped back says nothing. */
 	if (now > c->asked_us)
-		pathinband_exchange(&(*wsp)->inband, now - c->asked_us);
+		ssh_rtt_exchange(&(*wsp)->inband, now - c->asked_us);
 	c->asked_us = 0;
 }
 
@@ -572,7 +573,7 @@ channel_window_wait(struct ssh *ssh, const Channel *c,
 static int
 is_bounded(const struct channel_windows *ws)
 {
-	return ws->unsent != 0 && ws->unsent < PATH_UNSENT_MAX;
+	return ws->unsent != 0 && ws->unsent < TCP_PATH_UNSENT_MAX;
 }
 
 /* What a channel may send of len by what bound_unsent() found out */
@@ -666,8 +667,8 @@ drain_us(struct ssh *ssh, const struct channel_windows *ws)
 {
 	if (ws->send_rate == 0)
 		return 0;
-	return path_waiting(ssh_packet_get_connection_out(ssh)) * 1000000ULL /
-	    ws->send_rate;
+	return tcp_path_waiting(ssh_packet_get_connection_out(ssh)) *
+	    1000000ULL / ws->send_rate;
 }
 
 void

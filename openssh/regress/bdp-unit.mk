@@ -17,9 +17,9 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 	-Wl,--wrap=__memmove_chk
 
 # What channel-window.c asks the machine (chanwin/fake.c)
-BDP_FAKE=monotime_double path_probe path_fill_segments path_bound_unsent \
-	path_waiting set_nodelay window_init window_credit window_budget_ask \
-	sshbuf_len sshbuf_mem_resize poly1305_evp_start free
+BDP_FAKE=monotime_double tcp_path_probe tcp_path_fill_segments \
+	tcp_path_bound_unsent tcp_path_waiting set_nodelay \
+	window_init window_credit window_budget_ask sshbuf_len sshbuf_mem_resize poly1305_evp_start free
 BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 
 # test_poly1305 sees whether OpenSSL's is used
@@ -27,7 +27,7 @@ BDP_EVP=-Wl,--wrap=EVP_MAC_init
 
 # Those that need no more than the core of the series
 BDP_CORE=tests.c test_window_control.c test_link.c test_window_budget.c \
-	test_pathrtt.c test_pathinband.c test_walk.c test_stall.c walk.c \
+	test_path_rtt.c test_ssh_rtt.c test_walk.c test_stall.c walk.c \
 	fake.c conn.c fixture.c test_channelwindow.c memory.c \
 	test_sshbufmem.c
 BDP_CHANWIN=$(BDP_CORE) test_windowmax.c test_channelsend.c test_wipes.c \

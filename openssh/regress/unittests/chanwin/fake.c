@@ -26,7 +26,7 @@
 #include "window-budget.h"
 #include "window-control.h"
 #include "misc.h"
-#include "pathprobe.h"
+#include "tcp-path.h"
 #include "sshbuf.h"
 #include "sshbuf-mem.h"
 #include "ssherr.h"
@@ -36,14 +36,14 @@ struct fake fake;
 
 double	 __real_monotime_double(void);
 double	 __wrap_monotime_double(void);
-int	 __real_path_probe(int, struct path_info *);
-int	 __wrap_path_probe(int, struct path_info *);
-void	 __real_path_fill_segments(int, int);
-void	 __wrap_path_fill_segments(int, int);
-void	 __real_path_bound_unsent(int, u_int);
-void	 __wrap_path_bound_unsent(int, u_int);
-u_int	 __real_path_waiting(int);
-u_int	 __wrap_path_waiting(int);
+int	 __real_tcp_path_probe(int, struct path_info *);
+int	 __wrap_tcp_path_probe(int, struct path_info *);
+void	 __real_tcp_path_fill_segments(int, int);
+void	 __wrap_tcp_path_fill_segments(int, int);
+void	 __real_tcp_path_bound_unsent(int, u_int);
+void	 __wrap_tcp_path_bound_unsent(int, u_int);
+u_int	 __real_tcp_path_waiting(int);
+u_int	 __wrap_tcp_path_waiting(int);
 void	 __real_set_nodelay(int);
 void	 __wrap_set_nodelay(int);
 void	 __real_window_init(struct window_control *, uint32_t, int, uint64_t);
@@ -119,11 +119,11 @@ __wrap_monotime_double(void)
 }
 
 int
-__wrap_path_probe(int fd, struct path_info *path)
+__wrap_tcp_path_probe(int fd, struct path_info *path)
 {
 	fake.probes++;
 	if (fake.path == NULL)
-		return __real_path_probe(fd, path);
+		return __real_tcp_path_probe(fd, path);
 	if (fake.path_errno != 0) {
 		memset(path, 0, sizeof(*path));
 		errno = fake.path_errno;
@@ -134,25 +134,25 @@ __wrap_path_probe(int fd, struct path_info *path)
 }
 
 void
-__wrap_path_fill_segments(int fd, int fill)
+__wrap_tcp_path_fill_segments(int fd, int fill)
 {
 	fake.fills++;
 	fake.fill = fill;
-	__real_path_fill_segments(fd, fill);
+	__real_tcp_path_fill_segments(fd, fill);
 }
 
 void
-__wrap_path_bound_unsent(int fd, u_int unsent)
+__wrap_tcp_path_bound_unsent(int fd, u_int unsent)
 {
 	fake.bounds++;
 	fake.unsent = unsent;
-	__real_path_bound_unsent(fd, unsent);
+	__real_tcp_path_bound_unsent(fd, unsent);
 }
 
 u_int
-__wrap_path_waiting(int fd)
+__wrap_tcp_path_waiting(int fd)
 {
-	return fake.waiting != 0 ? fake.waiting : __real_path_waiting(fd);
+	return fake.waiting != 0 ? fake.waiting : __real_tcp_path_waiting(fd);
 }
 
 void

@@ -28,19 +28,19 @@
 struct fake {
 	/* set by the test */
 	uint64_t now_us;		/* of monotime_double(); 0 = real */
-	const struct path_info *path;	/* path_probe() finds it; NULL = real */
+	const struct path_info *path;	/* of tcp_path_probe(); NULL: real */
 	int path_errno;			/* its errno; 0 = it succeeds */
-	u_int waiting;			/* bytes, of path_waiting() */
+	u_int waiting;			/* bytes, of tcp_path_waiting() */
 	uint64_t counters;		/* bytes, a new one has counted */
 	const void *watched;		/* memory: is it wiped when freed? */
 	size_t watched_len;		/* bytes */
 
 	/* set by fake.c */
-	u_int probes;			/* calls of path_probe() */
+	u_int probes;			/* calls of tcp_path_probe() */
 	u_int nodelays;			/* calls of set_nodelay() */
-	u_int fills;			/* calls of path_fill_segments(), */
+	u_int fills;			/* calls of tcp_path_fill_segments(), */
 	int fill;			/* the last one's argument */
-	u_int bounds;			/* calls of path_bound_unsent(), */
+	u_int bounds;			/* calls of tcp_path_bound_unsent(), */
 	u_int unsent;			/* the last one's argument, bytes */
 	int starts;			/* calls of poly1305_evp_start() */
 	const struct window_control *cw;	/* last asked for credit */

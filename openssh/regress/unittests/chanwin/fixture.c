@@ -29,7 +29,7 @@
 #include "channels.h"
 #include "log.h"
 #include "misc.h"
-#include "pathprobe.h"
+#include "tcp-path.h"
 #include "conn.h"
 #include "fake.h"
 #include "fixture.h"

@@ -44,7 +44,7 @@
 #include "kex.h"
 #include "log.h"
 #include "misc.h"
-#include "pathprobe.h"
+#include "tcp-path.h"
 #include "conn.h"
 #include "fake.h"
 #include "fixture.h"
@@ -124,7 +124,7 @@ bounds(void)
 	ASSERT_SIZE_T_EQ(may_send(c, 1000), 1000);
 	path.send_rate = FAST;
 	look_again(c);
-	ASSERT_U_INT_EQ(fake.unsent, PATH_UNSENT_MAX);
+	ASSERT_U_INT_EQ(fake.unsent, TCP_PATH_UNSENT_MAX);
 	ASSERT_SIZE_T_EQ(may_send(c, 1000000), PACKET);
 	/* A socket that can't tell is left as it is. */
 	fake.bounds = 0;
@@ -386,7 +386,7 @@ looks(void)
 	close(fds[1]);
 }
 
-/* pathprobe.c on a TCP connection to ourselves */
+/* tcp-path.c on a TCP connection to ourselves */
 static void
 sockets(void)
 {
@@ -408,33 +408,33 @@ sockets(void)
 	ASSERT_INT_EQ(connect(a, (struct sockaddr *)&sin, sizeof(sin)), 0);
 	ASSERT_INT_NE((b = accept(s, NULL, NULL)), -1);
 	len = sizeof(on);
-	path_fill_segments(a, 0);
+	tcp_path_fill_segments(a, 0);
 	ASSERT_INT_EQ(getsockopt(a, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
 	ASSERT_INT_NE(on, 0);
-	path_fill_segments(a, 1);
+	tcp_path_fill_segments(a, 1);
 	ASSERT_INT_EQ(getsockopt(a, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
 	ASSERT_INT_EQ(on, 0);
 #if defined(__linux__) && defined(TCP_NOTSENT_LOWAT)
-	path_bound_unsent(a, 54321);
+	tcp_path_bound_unsent(a, 54321);
 	ASSERT_INT_EQ(getsockopt(a, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &on, &len),
 	    0);
 	ASSERT_INT_EQ(on, 54321);
-	ASSERT_INT_EQ(path_probe(a, &info), 0);
+	ASSERT_INT_EQ(tcp_path_probe(a, &info), 0);
 	ASSERT_U64_GT(info.rtt_us, 0);
 	ASSERT_U64_GT(info.min_rtt_us, 0);
 	ASSERT_U64_LE(info.min_rtt_us, 1000 * 1000);
 	ASSERT_U64_GT(info.send_rate, 0);
 	ASSERT_U64_EQ(info.late, 0);
 	ASSERT_INT_EQ(info.full, 0);
-	ASSERT_U_INT_EQ(path_waiting(a), 0);
+	ASSERT_U_INT_EQ(tcp_path_waiting(a), 0);
 	/* Nobody reads: what is written cannot all be sent. */
 	ASSERT_INT_EQ(set_nonblock(a), 0);
 	memset(byte, 0, sizeof(byte));
 	while (write(a, byte, sizeof(byte)) > 0)
 		;
-	ASSERT_INT_EQ(path_probe(a, &info), 0);
+	ASSERT_INT_EQ(tcp_path_probe(a, &info), 0);
 	ASSERT_INT_EQ(info.full, 1);
-	ASSERT_U_INT_GT(path_waiting(a), 0);
+	ASSERT_U_INT_GT(tcp_path_waiting(a), 0);
 #endif
 	close(a);
 	close(b);
@@ -442,18 +442,18 @@ sockets(void)
 	/* No TCP: nothing is known, and nothing breaks */
 	memset(&info, 1, sizeof(info));
 	ASSERT_INT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, conn.net), 0);
-	ASSERT_INT_NE(path_probe(conn.net[0], &info), 0);
+	ASSERT_INT_NE(tcp_path_probe(conn.net[0], &info), 0);
 	ASSERT_INT_NE(errno, EAGAIN);
 	ASSERT_MEM_ZERO_EQ(&info, sizeof(info));
-	ASSERT_U_INT_EQ(path_waiting(conn.net[0]), 0);
-	path_bound_unsent(conn.net[0], 1);
-	path_fill_segments(conn.net[0], 1);
+	ASSERT_U_INT_EQ(tcp_path_waiting(conn.net[0]), 0);
+	tcp_path_bound_unsent(conn.net[0], 1);
+	tcp_path_fill_segments(conn.net[0], 1);
 	close(conn.net[0]);
 	close(conn.net[1]);
 #ifdef __linux__
 	/* Not connected: a socket of which there is nothing to tell yet */
 	ASSERT_INT_NE((s = socket(AF_INET, SOCK_STREAM, 0)), -1);
-	ASSERT_INT_NE(path_probe(s, &info), 0);
+	ASSERT_INT_NE(tcp_path_probe(s, &info), 0);
 	ASSERT_INT_EQ(errno, EAGAIN);
 	close(s);
 #endif

@@ -44,8 +44,8 @@
 #include "kex.h"
 #include "log.h"
 #include "misc.h"
-#include "pathinband.h"
-#include "pathprobe.h"
+#include "ssh-rtt.h"
+#include "tcp-path.h"
 #include "conn.h"
 #include "fake.h"
 #include "fixture.h"
@@ -380,7 +380,7 @@ answer(Channel *c, const struct sshbuf *ping)
 	struct channel_confirm *cc = TAILQ_FIRST(&c->status_confirms);
 
 	if (ping != NULL) {		/* a string of it */
-		pathinband_pong(conn.ssh->inband, sshbuf_ptr(ping) + 4,
+		ssh_rtt_pong(conn.ssh->inband, sshbuf_ptr(ping) + 4,
 		    sshbuf_len(ping) - 4, fake.now_us);
 		return;
 	}
@@ -613,7 +613,7 @@ abandoned(void)
 	other = conn_channel(&conn, "session");
 	conn_turn(&conn, other);
 	conn_sent(&conn, SSH2_MSG_CHANNEL_REQUEST, NULL);
-	pathinband_abandon(conn.ssh->inband);
+	ssh_rtt_abandon(conn.ssh->inband);
 	deliver(c, 20000, 200);
 	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_CHANNEL_REQUEST, NULL), 1);
 	deliver(other, 20000, 100);

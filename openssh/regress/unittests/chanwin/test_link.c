@@ -426,34 +426,34 @@ reader_in_bursts(void)
 void
 test_window_link(void)
 {
-	TEST_START("window_control 100 links, slow start");
+	TEST_START("window 100 links, slow start");
 	fast_reader(SLOW_START, 1);
 	TEST_DONE();
-	TEST_START("window_control 100 links, BBR startup");
+	TEST_START("window 100 links, BBR startup");
 	fast_reader(BBR_STARTUP, 1);
 	TEST_DONE();
-	TEST_START("window_control 100 links, congestion window open");
+	TEST_START("window 100 links, congestion window open");
 	fast_reader(OPEN_WINDOW, 1);
 	TEST_DONE();
-	TEST_START("window_control 100 links, unknown peer, slow start");
+	TEST_START("window 100 links, unknown peer, slow start");
 	fast_reader(SLOW_START, 0);
 	TEST_DONE();
-	TEST_START("window_control 100 links, unknown peer, window open");
+	TEST_START("window 100 links, unknown peer, window open");
 	fast_reader(OPEN_WINDOW, 0);
 	TEST_DONE();
-	TEST_START("window_control 100 links, late data, slow start");
+	TEST_START("window 100 links, late data, slow start");
 	late_data(SLOW_START);
 	TEST_DONE();
-	TEST_START("window_control 100 links, late data, BBR startup");
+	TEST_START("window 100 links, late data, BBR startup");
 	late_data(BBR_STARTUP);
 	TEST_DONE();
-	TEST_START("window_control 100 links, a first segment lost");
+	TEST_START("window 100 links, a first segment lost");
 	first_hole();
 	TEST_DONE();
-	TEST_START("window_control 100 links, slow readers");
+	TEST_START("window 100 links, slow readers");
 	slow_reader();
 	TEST_DONE();
-	TEST_START("window_control 100 links, readers in bursts");
+	TEST_START("window 100 links, readers in bursts");
 	reader_in_bursts();
 	TEST_DONE();
 }

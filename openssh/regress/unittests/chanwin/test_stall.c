@@ -38,8 +38,8 @@
 #include "window-control.h"
 #include "window-budget.h"
 #include "misc.h"
-#include "pathinband.h"
-#include "pathprobe.h"
+#include "ssh-rtt.h"
+#include "tcp-path.h"
 
 #define BASE		(2U * 1024 * 1024)
 #define PACKET		(32U * 1024)
@@ -295,21 +295,21 @@ start(void)
 void
 test_stall(void)
 {
-	TEST_START("window_control stock sender, start and full path");
+	TEST_START("window stock sender, start and full path");
 	start();
 	TEST_DONE();
-	TEST_START("window_control stock sender, the data's way stalls");
+	TEST_START("window stock sender, the data's way stalls");
 	stall(FORWARD, 0, UINT64_MAX);
 	stall(FORWARD, 1, UINT64_MAX);
 	TEST_DONE();
-	TEST_START("window_control stock sender, the path stalls");
+	TEST_START("window stock sender, the path stalls");
 	stall(BOTH, 0, UINT64_MAX);
 	TEST_DONE();
-	TEST_START("window_control stock sender, the receiving process stalls");
+	TEST_START("window stock sender, the receiving process stalls");
 	stall(PROCESS, 0, UINT64_MAX);
 	stall(PROCESS, 1, UINT64_MAX);
 	TEST_DONE();
-	TEST_START("window_control stock sender, its reader stalls");
+	TEST_START("window stock sender, its reader stalls");
 	stall(READER, 0, UINT64_MAX);
 	stall(READER, 1, UINT64_MAX);
 	TEST_DONE();
@@ -317,7 +317,7 @@ test_stall(void)
 	 * The credit that a relay held up comes all at once, however it was
 	 * paced. A full path holds as much of it as of data.
 	 */
-	TEST_START("window_control stock sender, a relay stalls");
+	TEST_START("window stock sender, a relay stalls");
 	stall(RELAY, 1, RELAY_MOST);
 	TEST_DONE();
 }

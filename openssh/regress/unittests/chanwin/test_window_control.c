@@ -60,7 +60,7 @@ unknown_rtt(void)
 	struct window_control cw;
 	uint64_t now = 1000000;
 
-	TEST_START("window_control unknown RTT keeps the initial window");
+	TEST_START("window unknown RTT keeps the initial window");
 	window_init(&cw, BASE, 1, now);
 	deliver(&cw, &now, 100000, 2000, 0, 0);
 	ASSERT_U32_EQ(cw.target, BASE);
@@ -74,7 +74,7 @@ lan(void)
 	struct window_control cw;
 	uint64_t now = 1000000, i;
 
-	TEST_START("window_control LAN keeps the initial window, bursts and all");
+	TEST_START("window LAN keeps the initial window, bursts and all");
 	window_init(&cw, BASE, 1, now);
 	/* 1 GB/s, but in one burst of a whole window every 2 ms */
 	for (i = 0; i < 1000; i++) {
@@ -102,7 +102,7 @@ follows_bdp(void)
 	uint64_t now, bdp;
 	size_t i;
 
-	TEST_START("window_control target is BDP plus bounded headroom");
+	TEST_START("window target is BDP plus bounded headroom");
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		t = &tests[i];
 		bdp = t->rate * t->rtt_us / 1000;
@@ -141,7 +141,7 @@ history(void)
 	struct window_control cw;
 	uint64_t now = 1000000;
 
-	TEST_START("window_control delivered is that of the last round trip");
+	TEST_START("window delivered is that of the last round trip");
 	/* One that is younger than a round trip counts from its start. */
 	window_init(&cw, BASE, 1, now);
 	pieces(&cw, &now, 40000, 50, 0);
@@ -166,7 +166,7 @@ standing(void)
 	struct window_control cw;
 	uint64_t now = 1000000;
 
-	TEST_START("window_control a reader lags if it did for a whole round trip");
+	TEST_START("window a reader lags if it did for a whole round trip");
 	/* Not before there was one */
 	window_init(&cw, BASE, 1, now);
 	pieces(&cw, &now, 50000, 150, 2 * WINDOW_LAG);
@@ -190,7 +190,7 @@ standing_too_short(void)
 	struct window_control cw;
 	uint64_t now = 1000000;
 
-	TEST_START("window_control no reader lags by a history that is too short");
+	TEST_START("window no reader lags by a history that is too short");
 	window_init(&cw, BASE, 1, now);
 	deliver(&cw, &now, 1000000, 100, WINDOW_LAG, 5000);
 	ASSERT_INT_EQ(cw.limited, WINDOW_READER);
@@ -209,7 +209,7 @@ reader_lags(void)
 	struct window_control cw;
 	uint64_t now = 1000000;
 
-	TEST_START("window_control lagging reader gets no headroom");
+	TEST_START("window lagging reader gets no headroom");
 	window_init(&cw, BASE, 1, now);
 	deliver(&cw, &now, 40000, 2000, 0, 200000);
 	ASSERT_U32_GE(cw.target, 8000000 + WINDOW_HEADROOM_MAX);
@@ -229,7 +229,7 @@ burst_out_of_backlog(void)
 	uint64_t now = 1000000;
 	uint32_t target;
 
-	TEST_START("window_control emptying a backlog is not delivery");
+	TEST_START("window emptying a backlog is not delivery");
 	window_init(&cw, BASE, 1, now);
 	deliver(&cw, &now, 125000, 2000, 0, 200000);
 	target = cw.target;
@@ -251,7 +251,7 @@ burst_after_loss(void)
 	uint64_t now = 1000000;
 	uint32_t target;
 
-	TEST_START("window_control what a lost segment held up is not a rate");
+	TEST_START("window what a lost segment held up is not a rate");
 	window_init(&cw, BASE, 0, now);
 	deliver(&cw, &now, 125000, 2000, 0, 200000);
 	target = cw.target;
@@ -273,7 +273,7 @@ stop_is_no_news(void)
 	struct window_control cw;
 	uint64_t now = 1000000, bdp = 25000000, i;
 
-	TEST_START("window_control BDP is remembered while the reader stops");
+	TEST_START("window BDP is remembered while the reader stops");
 	window_init(&cw, BASE, 1, now);
 	deliver(&cw, &now, 125000, 2000, 0, 200000);
 	/* the reader stops, what is under way comes, and then nothing */
@@ -299,7 +299,7 @@ quantum(void)
 {
 	struct window_control cw;
 
-	TEST_START("window_control credit comes in worthwhile pieces");
+	TEST_START("window credit comes in worthwhile pieces");
 	window_init(&cw, BASE, 1, 0);
 	ASSERT_U32_EQ(window_credit(&cw, BASE, PACKET), 0);
 	ASSERT_U32_EQ(window_credit(&cw, BASE + 1, PACKET), 0);
@@ -333,7 +333,7 @@ clocks_and_counters(void)
 	struct window_control cw, fresh;
 	uint64_t now = 1000000, now2 = now;
 
-	TEST_START("window_control counters wrap and clocks may stand");
+	TEST_START("window counters wrap and clocks may stand");
 	window_init(&fresh, BASE, 1, now);
 	window_init(&cw, BASE, 1, now);
 	cw.consumed = cw.received = UINT64_MAX - 1000000;
@@ -427,7 +427,7 @@ invariants(void)
 {
 	uint64_t seed;
 
-	TEST_START("window_control invariants on random walks");
+	TEST_START("window invariants on random walks");
 	for (seed = 1; seed <= 50; seed++) {
 		test_subtest_info("seed %llu", (unsigned long long)seed);
 		random_walk(seed);
@@ -438,7 +438,7 @@ invariants(void)
 static void
 names(void)
 {
-	TEST_START("window_control names of what decided the target");
+	TEST_START("window names of what decided the target");
 	ASSERT_STRING_EQ(window_limited_name(WINDOW_BASE), "base");
 	ASSERT_STRING_EQ(window_limited_name(WINDOW_GREW), "grew");
 	ASSERT_STRING_EQ(window_limited_name(WINDOW_PATH), "path");

@@ -43,7 +43,7 @@
 #include "kex.h"
 #include "log.h"
 #include "misc.h"
-#include "pathprobe.h"
+#include "tcp-path.h"
 #include "conn.h"
 #include "fake.h"
 #include "fixture.h"

@@ -21,8 +21,8 @@
 void test_window_control(void);
 void test_window_link(void);
 void test_window_budget(void);
-void test_pathrtt(void);
-void test_pathinband(void);
+void test_path_rtt(void);
+void test_ssh_rtt(void);
 void test_windowmax(void);
 void test_bdpoptions(void);
 void test_send_account(void);
@@ -47,8 +47,8 @@ tests_core(void)
 	test_channelwindow();
 	test_sshbufmem();
 	test_window_budget();
-	test_pathrtt();
-	test_pathinband();
+	test_path_rtt();
+	test_ssh_rtt();
 }
 
 /* Those that take their time */

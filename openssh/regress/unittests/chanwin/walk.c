@@ -30,8 +30,8 @@
 #include "channel-window.h"
 #include "kex.h"
 #include "misc.h"
-#include "pathinband.h"
-#include "pathprobe.h"
+#include "ssh-rtt.h"
+#include "tcp-path.h"
 #include "xmalloc.h"
 #include "conn.h"
 #include "fake.h"
@@ -230,7 +230,7 @@ answer(struct conn *conn)
 		return;
 	}
 	if (conn->ssh->inband != NULL)
-		pathinband_answer(conn->ssh->inband, fake.now_us);
+		ssh_rtt_answer(conn->ssh->inband, fake.now_us);
 }
 
 static void

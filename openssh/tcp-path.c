@@ -33,11 +33,11 @@
 
 #include "log.h"
 #include "misc.h"
-#include "pathprobe.h"
+#include "tcp-path.h"
 #include "ssherr.h"
 
 int
-path_probe(int fd, struct path_info *path)
+tcp_path_probe(int fd, struct path_info *path)
 {
 #if defined(__linux__) && defined(TCP_INFO)
 	struct tcp_info ti;
@@ -78,20 +78,20 @@ path_probe(int fd, struct path_info *path)
 }
 
 u_int
-path_unsent(uint64_t rate)
+tcp_path_unsent(uint64_t rate)
 {
-	uint64_t unsent = rate / (1000000 / PATH_UNSENT_US);
+	uint64_t unsent = rate / (1000000 / TCP_PATH_UNSENT_US);
 
-	if (rate == 0 || unsent >= PATH_UNSENT_MAX)
-		return PATH_UNSENT_MAX;
-	if (unsent <= PATH_UNSENT_MIN)
-		return PATH_UNSENT_MIN;
+	if (rate == 0 || unsent >= TCP_PATH_UNSENT_MAX)
+		return TCP_PATH_UNSENT_MAX;
+	if (unsent <= TCP_PATH_UNSENT_MIN)
+		return TCP_PATH_UNSENT_MIN;
 	/* A rate wavers: not every change is worth a system call. */
-	return unsent / PATH_UNSENT_STEP * PATH_UNSENT_STEP;
+	return unsent / TCP_PATH_UNSENT_STEP * TCP_PATH_UNSENT_STEP;
 }
 
 void
-path_bound_unsent(int fd, u_int unsent)
+tcp_path_bound_unsent(int fd, u_int unsent)
 {
 #ifdef TCP_NOTSENT_LOWAT
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
@@ -101,7 +101,7 @@ path_bound_unsent(int fd, u_int unsent)
 }
 
 void
-path_fill_segments(int fd, int fill)
+tcp_path_fill_segments(int fd, int fill)
 {
 	int nodelay = !fill;
 
@@ -111,7 +111,7 @@ path_fill_segments(int fd, int fill)
 }
 
 u_int
-path_waiting(int fd)
+tcp_path_waiting(int fd)
 {
 #ifdef SIOCOUTQNSD
 	int bytes;
@@ -123,14 +123,14 @@ path_waiting(int fd)
 }
 
 const struct path_info *
-path_choose(const struct path_info *tcp, const struct path_info *inband)
+path_rtt_choose(const struct path_info *tcp, const struct path_info *inband)
 {
 	uint64_t tcp_us = tcp->min_rtt_us != 0 ? tcp->min_rtt_us : tcp->rtt_us;
 
 	if (inband->rtt_us == 0)
 		return tcp;
 	if (tcp->rtt_us == 0 || inband->min_rtt_us >
-	    tcp_us + tcp_us / 4 + PATH_INBAND_SLACK_US)
+	    tcp_us + tcp_us / 4 + PATH_RTT_SLACK_US)
 		return inband;
 	return tcp;
 }

@@ -27,11 +27,11 @@
 #include "../test_helper/test_helper.h"
 
 #include "misc.h"
-#include "pathprobe.h"
+#include "tcp-path.h"
 
 #define MS	1000ULL
 
-void test_pathrtt(void);
+void test_path_rtt(void);
 
 /* A connection whose data comes at some rate, and its RTT in the kernel. */
 struct flow {
@@ -217,7 +217,7 @@ sources(void)
 		tcp.min_rtt_us = t->tcp_min * MS;
 		ssh.rtt_us = t->ssh * MS;
 		ssh.min_rtt_us = t->ssh_min * MS;
-		ASSERT_PTR_EQ((void *)path_choose(&tcp, &ssh),
+		ASSERT_PTR_EQ((void *)path_rtt_choose(&tcp, &ssh),
 		    (void *)(t->ssh_is_it ? &ssh : &tcp));
 	}
 	TEST_DONE();
@@ -253,25 +253,25 @@ test_unsent(void)
 		uint64_t mbit;
 		u_int unsent;
 	} rates[] = {
-		{ 0, PATH_UNSENT_MAX },		/* unknown */
+		{ 0, TCP_PATH_UNSENT_MAX },		/* unknown */
 		{ 1, 16 * 1024 }, { 10, 16 * 1024 },
 		{ 33, 16 * 1024 }, { 50, 24 * 1024 }, { 100, 48 * 1024 },
-		{ 200, 96 * 1024 }, { 263, PATH_UNSENT_MAX },
-		{ 1000, PATH_UNSENT_MAX }, { 400000, PATH_UNSENT_MAX },
+		{ 200, 96 * 1024 }, { 263, TCP_PATH_UNSENT_MAX },
+		{ 1000, TCP_PATH_UNSENT_MAX }, { 400000, TCP_PATH_UNSENT_MAX },
 	};
 	size_t i;
 
 	TEST_START("what may wait unsent");
 	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
-		ASSERT_U_INT_EQ(path_unsent(rates[i].mbit * 125000),
+		ASSERT_U_INT_EQ(tcp_path_unsent(rates[i].mbit * 125000),
 		    rates[i].unsent);
-	ASSERT_U_INT_EQ(path_unsent(UINT64_MAX), PATH_UNSENT_MAX);
-	ASSERT_U_INT_EQ(path_unsent(1), PATH_UNSENT_MIN);
+	ASSERT_U_INT_EQ(tcp_path_unsent(UINT64_MAX), TCP_PATH_UNSENT_MAX);
+	ASSERT_U_INT_EQ(tcp_path_unsent(1), TCP_PATH_UNSENT_MIN);
 	TEST_DONE();
 }
 
 void
-test_pathrtt(void)
+test_path_rtt(void)
 {
 	test_unsent();
 	test_lan_in_bursts();

@@ -23,21 +23,21 @@
 
 #include "misc.h"
 #include "sshbuf.h"
-#include "pathinband.h"
+#include "ssh-rtt.h"
 
 static const u_char tag[5] = { 'p', 'a', 't', 'h', ' ' };
 
 int
-pathinband_due(const struct pathinband *ib, uint64_t now_us)
+ssh_rtt_due(const struct ssh_rtt *ib, uint64_t now_us)
 {
 	if (ib->pending)
 		return !ib->refused &&
-		    now_us - ib->sent_us >= PATHINBAND_LOST_US;
+		    now_us - ib->sent_us >= SSH_RTT_LOST_US;
 	return now_us >= ib->due_us;
 }
 
 uint64_t
-pathinband_sent(struct pathinband *ib, uint64_t now_us)
+ssh_rtt_sent(struct ssh_rtt *ib, uint64_t now_us)
 {
 	ib->pending = 1;
 	ib->spoiled = 0;
@@ -46,7 +46,7 @@ pathinband_sent(struct pathinband *ib, uint64_t now_us)
 }
 
 void
-pathinband_void(struct pathinband *ib)
+ssh_rtt_void(struct ssh_rtt *ib)
 {
 	if (ib->refused)
 		ib->spoiled = 1;
@@ -55,13 +55,13 @@ pathinband_void(struct pathinband *ib)
 }
 
 void
-pathinband_abandon(struct pathinband *ib)
+ssh_rtt_abandon(struct ssh_rtt *ib)
 {
 	ib->pending = 0;
 }
 
 void
-pathinband_answer(struct pathinband *ib, uint64_t now_us)
+ssh_rtt_answer(struct ssh_rtt *ib, uint64_t now_us)
 {
 	uint64_t sample_us;
 
@@ -80,7 +80,7 @@ pathinband_answer(struct pathinband *ib, uint64_t now_us)
 }
 
 void
-pathinband_exchange(struct pathinband *ib, uint64_t took_us)
+ssh_rtt_exchange(struct ssh_rtt *ib, uint64_t took_us)
 {
 	took_us = MAXIMUM(took_us, 1);	/* 0 means unknown */
 	if (ib->exchange_us == 0 || took_us < ib->exchange_us)
@@ -88,7 +88,7 @@ pathinband_exchange(struct pathinband *ib, uint64_t took_us)
 }
 
 uint64_t
-pathinband_least_us(const struct pathinband *ib)
+ssh_rtt_least_us(const struct ssh_rtt *ib)
 {
 	if (ib->least_us == 0 || ib->exchange_us == 0)
 		return MAXIMUM(ib->least_us, ib->exchange_us);
@@ -96,29 +96,29 @@ pathinband_least_us(const struct pathinband *ib)
 }
 
 void
-pathinband_compose(uint64_t cookie, u_char ping[PATHINBAND_PING_LEN])
+ssh_rtt_compose(uint64_t cookie, u_char ping[SSH_RTT_PING_LEN])
 {
 	memcpy(ping, tag, sizeof(tag));
 	POKE_U64(ping + sizeof(tag), cookie);
 }
 
 void
-pathinband_pong(struct pathinband *ib, const u_char *d, size_t len,
+ssh_rtt_pong(struct ssh_rtt *ib, const u_char *d, size_t len,
     uint64_t now_us)
 {
-	if (!ib->refused && len == PATHINBAND_PING_LEN &&
+	if (!ib->refused && len == SSH_RTT_PING_LEN &&
 	    memcmp(d, tag, sizeof(tag)) == 0 &&
 	    PEEK_U64(d + sizeof(tag)) == ib->cookie)
-		pathinband_answer(ib, now_us);
+		ssh_rtt_answer(ib, now_us);
 }
 
 void
-pathinband_reply(struct pathinband *ib, const struct sshbuf *body,
+ssh_rtt_reply(struct ssh_rtt *ib, const struct sshbuf *body,
     uint64_t now_us)
 {
 	const u_char *d;
 	size_t len;
 
 	if (sshbuf_peek_string_direct(body, &d, &len) == 0)
-		pathinband_pong(ib, d, len, now_us);
+		ssh_rtt_pong(ib, d, len, now_us);
 }

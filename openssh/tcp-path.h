@@ -14,8 +14,8 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef PATHPROBE_H
-#define PATHPROBE_H
+#ifndef TCP_PATH_H
+#define TCP_PATH_H
 
 /* What the kernel knows of the path behind a socket. */
 struct path_info {
@@ -31,7 +31,7 @@ struct path_info {
  * Returns 0, or SSH_ERR_SYSTEM_ERROR with errno set when there is no TCP
  * socket, no such interface, or no RTT measured yet.
  */
-int	 path_probe(int fd, struct path_info *);
+int	 tcp_path_probe(int fd, struct path_info *);
 
 /*
  * Data (bytes) that waits unsent while more is to come: nothing can overtake
@@ -39,38 +39,38 @@ int	 path_probe(int fd, struct path_info *);
  * loop. The most leaves fast links no idle moment between two turns, the least
  * is a packet.
  */
-#define PATH_UNSENT_US	4000
-#define PATH_UNSENT_MAX	(128 * 1024)
-#define PATH_UNSENT_MIN	(16 * 1024)
-#define PATH_UNSENT_STEP	(8 * 1024)
+#define TCP_PATH_UNSENT_US	4000
+#define TCP_PATH_UNSENT_MAX	(128 * 1024)
+#define TCP_PATH_UNSENT_MIN	(16 * 1024)
+#define TCP_PATH_UNSENT_STEP	(8 * 1024)
 
 /* That amount at a rate (bytes/s, 0 = unknown), in whole steps. Pure. */
-u_int	 path_unsent(uint64_t);
+u_int	 tcp_path_unsent(uint64_t);
 
 /*
  * Keep the kernel from taking much more than so many bytes (tcp(7),
  * TCP_NOTSENT_LOWAT), if it can.
  */
-void	 path_bound_unsent(int, u_int);
+void	 tcp_path_bound_unsent(int, u_int);
 
 /* Whether parts of a segment wait for more data (Nagle) or are sent at once. */
-void	 path_fill_segments(int, int);
+void	 tcp_path_fill_segments(int, int);
 
 /* Bytes that the kernel has not sent even once; 0 if it can't tell. */
-u_int	 path_waiting(int);
+u_int	 tcp_path_waiting(int);
 
 /*
  * Slack (us) for what an answer in SSH takes longer than one in TCP, on a path
  * that has no forwarder: the peer's main loop has other things to do.
  */
-#define PATH_INBAND_SLACK_US	5000
+#define PATH_RTT_SLACK_US	5000
 
 /*
  * Which of two sources describes the whole path: the socket's own figures (all
  * 0 if there are none), unless SSH's least RTT shows a forwarder behind them.
  * One hop more makes no difference below a quarter of the RTT. Pure.
  */
-const struct path_info *path_choose(const struct path_info *,
+const struct path_info *path_rtt_choose(const struct path_info *,
 	    const struct path_info *);
 
 /* Which round trip time to take a BDP over. All zero to start with. */
@@ -98,4 +98,4 @@ struct path_rtt {
 uint64_t path_rtt_us(struct path_rtt *, const struct path_info *, uint64_t,
 	    uint64_t);
 
-#endif /* PATHPROBE_H */
+#endif /* TCP_PATH_H */

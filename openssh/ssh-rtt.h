@@ -14,8 +14,8 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef PATHINBAND_H
-#define PATHINBAND_H
+#ifndef SSH_RTT_H
+#define SSH_RTT_H
 
 /*
  * The round trip time that SSH itself sees: the time from a probe to its
@@ -31,11 +31,11 @@
  * An answer that has not come after this long (us) won't: peers drop pings
  * that meet them rekeying. Refused requests can't get lost.
  */
-#define PATHINBAND_LOST_US	(10 * 1000000)
+#define SSH_RTT_LOST_US	(10 * 1000000)
 
 struct sshbuf;
 
-struct pathinband {
+struct ssh_rtt {
 	/* configuration */
 	int refused;		/* probes are requests, which can't get lost */
 
@@ -51,50 +51,50 @@ struct pathinband {
 };
 
 /* Whether to send a probe now: not while one is under way. */
-int	 pathinband_due(const struct pathinband *, uint64_t);
+int	 ssh_rtt_due(const struct ssh_rtt *, uint64_t);
 
 /* A probe is sent; returns the cookie that the answer has to carry. */
-uint64_t pathinband_sent(struct pathinband *, uint64_t);
+uint64_t ssh_rtt_sent(struct ssh_rtt *, uint64_t);
 
 /*
  * Rekeying: a ping under way may not be answered, and other answers come late.
  */
-void	 pathinband_void(struct pathinband *);
+void	 ssh_rtt_void(struct ssh_rtt *);
 
 /* The channel on which a request was sent is gone: no answer will come. */
-void	 pathinband_abandon(struct pathinband *);
+void	 ssh_rtt_abandon(struct ssh_rtt *);
 
 /*
  * An answer to the probe under way came at now_us. Answers to nothing are
  * ignored.
  */
-void	 pathinband_answer(struct pathinband *, uint64_t);
+void	 ssh_rtt_answer(struct ssh_rtt *, uint64_t);
 
 /*
  * The peer took `took_us` to answer a message of SSH's own, which is no probe
  * and takes the peer as long as it likes: never less than a round trip.
  */
-void	 pathinband_exchange(struct pathinband *ib, uint64_t took_us);
+void	 ssh_rtt_exchange(struct ssh_rtt *ib, uint64_t took_us);
 
 /* Returns the least round trip (us) by all of these, 0 if none is known. */
-uint64_t pathinband_least_us(const struct pathinband *ib);
+uint64_t ssh_rtt_least_us(const struct ssh_rtt *ib);
 
 /* The cookie as a ping carries it, which is not what keystroke chaff says. */
-#define PATHINBAND_PING_LEN	13
-void	 pathinband_compose(uint64_t, u_char[PATHINBAND_PING_LEN]);
+#define SSH_RTT_PING_LEN	13
+void	 ssh_rtt_compose(uint64_t, u_char[SSH_RTT_PING_LEN]);
 
 /* SSH2_MSG_PONG, which OpenSSH has since 9.5 */
-#define PATHINBAND_PONG	193
+#define SSH_RTT_PONG	193
 
-/* The body of a packet of type PATHINBAND_PONG came at now_us. */
-void	 pathinband_reply(struct pathinband *ib, const struct sshbuf *body,
+/* The body of a packet of type SSH_RTT_PONG came at now_us. */
+void	 ssh_rtt_reply(struct ssh_rtt *ib, const struct sshbuf *body,
 	     uint64_t now_us);
 
 /*
  * A pong of len bytes came at now_us. Others' and late ones are ignored: the
  * cookie is not that of the probe under way.
  */
-void	 pathinband_pong(struct pathinband *, const u_char *, size_t,
+void	 ssh_rtt_pong(struct ssh_rtt *, const u_char *, size_t,
 	    uint64_t);
 
-#endif /* PATHINBAND_H */
+#endif /* SSH_RTT_H */
