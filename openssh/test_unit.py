@@ -28,7 +28,7 @@ def run(tree, program, **env):
 
 
 # Where the rest of the series is not there, it has no tests
-PROGRAMS = ["core" if os.environ.get("UPTO") == "core" else "test_chanwin",
+PROGRAMS = ["core" if os.environ.get("UPTO") == "core" else "test_modules",
             "test_chanbuf"]
 
 

@@ -32,7 +32,7 @@ bdp-fuzz: $(FUZZERS)
 
 bdp-fuzz_window: $(FUZZ)/fuzz_window.c $(FUZZ_DEPS)
 	$(FUZZ_CC) -o $@ $(FUZZ)/fuzz_window.c $(FUZZ_MAIN) \
-	    $(FUZZ_WALK:%=regress/unittests/chanwin/%) $(BDP_FAKES) $(FUZZ_LIBS)
+	    $(FUZZ_WALK:%=regress/unittests/modules/%) $(BDP_FAKES) $(FUZZ_LIBS)
 
 bdp-fuzz_wire: $(FUZZ)/fuzz_wire.c $(FUZZ_DEPS)
 	$(FUZZ_CC) -o $@ $(FUZZ)/fuzz_wire.c $(FUZZ_COMMON) \

@@ -16,10 +16,11 @@ BDP_OBJS=$(P11OBJS) $(SKOBJS)
 BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 	-Wl,--wrap=__memmove_chk
 
-# What channel-window.c asks the machine (chanwin/fake.c)
+# What channel-window.c asks the machine (modules/fake.c)
 BDP_FAKE=monotime_double tcp_path_probe tcp_path_fill_segments \
 	tcp_path_bound_unsent tcp_path_waiting set_nodelay \
-	window_init window_credit window_budget_ask sshbuf_len sshbuf_mem_resize poly1305_evp_start free
+	window_init window_credit window_budget_ask \
+	sshbuf_len sshbuf_mem_resize poly1305_evp_start free
 BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 
 # test_poly1305 sees whether OpenSSL's is used
@@ -28,24 +29,24 @@ BDP_EVP=-Wl,--wrap=EVP_MAC_init
 # Those that need no more than the core of the series
 BDP_CORE=tests.c test_window_control.c test_link.c test_window_budget.c \
 	test_path_rtt.c test_ssh_rtt.c test_walk.c test_stall.c walk.c \
-	fake.c conn.c fixture.c test_channelwindow.c memory.c \
-	test_sshbufmem.c
-BDP_CHANWIN=$(BDP_CORE) test_windowmax.c test_channelsend.c test_wipes.c \
-	test_sftpdepth.c test_sftplimit.c test_progressrate.c \
-	test_send_account.c test_cipherorder.c test_poly1305.c test_sftpresume.c \
-	test_sftproom.c test_bdpoptions.c
-BDP_SFTP=sftp-depth.o sftp-limit.o sftp-resume.o sftp-rest.o sftp-room.o \
-	sftp-common.o
+	fake.c conn.c fixture.c test_channel_window.c memory.c \
+	test_sshbuf_mem.c
+BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
+	test_sftp_inflight.c test_sftp_bottleneck.c test_progress_rate.c \
+	test_send_account.c test_cipher_order.c test_poly1305.c \
+	test_sftp_resume.c test_sftp_slots.c test_bdp_options.c
+BDP_SFTP=sftp-inflight.o sftp-bottleneck.o sftp-resume.o sftp-finish.o \
+	sftp-slots.o sftp-common.o
 BDP_CHANBUF=tests.c test_chanbuf.c
 
-bdp-test_chanwin: $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS)
-	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/chanwin -o $@ \
-	    $(BDP_CHANWIN:%=$(BDP_SRC)/chanwin/%) $(BDP_SFTP) $(BDP_OBJS) \
+bdp-test_modules: $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/modules -o $@ \
+	    $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_SFTP) $(BDP_OBJS) \
 	    $(LDFLAGS) $(BDP_FAKES) $(BDP_EVP) $(BDP_LIBS) $(CHANLIBS)
 
-bdp-core: $(BDP_CORE:%=$(BDP_SRC)/chanwin/%) $(BDP_HELPER) libssh.a $(BDP_OBJS)
-	$(CC) $(CFLAGS) $(CPPFLAGS) -DBDP_CORE -I. -I$(BDP_SRC)/chanwin -o $@ \
-	    $(BDP_CORE:%=$(BDP_SRC)/chanwin/%) $(BDP_OBJS) $(LDFLAGS) \
+bdp-core: $(BDP_CORE:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_OBJS)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -DBDP_CORE -I. -I$(BDP_SRC)/modules -o $@ \
+	    $(BDP_CORE:%=$(BDP_SRC)/modules/%) $(BDP_OBJS) $(LDFLAGS) \
 	    $(BDP_FAKES) $(BDP_LIBS) $(CHANLIBS)
 
 bdp-test_chanbuf: $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_HELPER) libssh.a $(BDP_OBJS)
@@ -53,6 +54,6 @@ bdp-test_chanbuf: $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_HELPER) libssh.a $
 	    $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_OBJS) $(LDFLAGS) \
 	    $(BDP_WRAP) $(BDP_LIBS) $(CHANLIBS)
 
-bdp-unit: bdp-test_chanwin bdp-test_chanbuf
-	./bdp-test_chanwin
+bdp-unit: bdp-test_modules bdp-test_chanbuf
+	./bdp-test_modules
 	./bdp-test_chanbuf

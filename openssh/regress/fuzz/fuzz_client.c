@@ -55,14 +55,14 @@
 #include "sftp.h"
 #include "sftp-common.h"
 #include "sftp-client.h"
-#include "sftp-depth.h"
+#include "sftp-inflight.h"
 #include "sftp-resume.h"
 #include "bounds.h"
 #include "input.h"
 
 #define CPU_S		30		/* seconds, for an input */
 /* Bytes: what may have been asked for, and all else */
-#define MEMORY		(SFTP_DEPTH_MAX + 32 * 1024 * 1024)
+#define MEMORY		(SFTP_INFLIGHT_MAX + 32 * 1024 * 1024)
 #define DESCRIPTORS	64		/* RLIMIT_NOFILE */
 #define REPLIES		4000		/* that are right; then all fails, */
 #define REPLIES_MAX	(2 * REPLIES)	/* and then there are no more */

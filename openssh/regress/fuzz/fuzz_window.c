@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../unittests/chanwin/walk.h"
+#include "../unittests/modules/walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

@@ -22,10 +22,10 @@
 #include "sshbuf.h"
 #include "sftp.h"
 #include "sftp-common.h"
-#include "sftp-rest.h"
+#include "sftp-finish.h"
 
 u_int
-sftp_rest_add(struct sftp_rest *rest, u_int id)
+sftp_finish_add(struct sftp_finish *rest, u_int id)
 {
 	if (rest->n == sizeof(rest->id) / sizeof(rest->id[0]))
 		fatal_f("more than %u requests", rest->n);
@@ -34,7 +34,7 @@ sftp_rest_add(struct sftp_rest *rest, u_int id)
 }
 
 int
-sftp_rest_got(struct sftp_rest *rest, u_int id, u_int status)
+sftp_finish_got(struct sftp_finish *rest, u_int id, u_int status)
 {
 	u_int i;
 
@@ -48,21 +48,21 @@ sftp_rest_got(struct sftp_rest *rest, u_int id, u_int status)
 }
 
 int
-sftp_rest_take(struct sftp_rest *rest, u_int id, struct sshbuf *msg)
+sftp_finish_take(struct sftp_finish *rest, u_int id, struct sshbuf *msg)
 {
 	u_int status;
 	int r;
 
-	if (!sftp_rest_got(rest, id, SSH2_FX_OK))
+	if (!sftp_finish_got(rest, id, SSH2_FX_OK))
 		return 0;
 	if ((r = sshbuf_get_u32(msg, &status)) != 0)
 		fatal_fr(r, "parse status");
 	debug3("SSH2_FXP_STATUS %u", status);
-	return sftp_rest_got(rest, id, status);
+	return sftp_finish_got(rest, id, status);
 }
 
 int
-sftp_rest_end(const struct sftp_rest *rest)
+sftp_finish_end(const struct sftp_finish *rest)
 {
 	u_int i;
 

@@ -14,22 +14,22 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef SFTP_ROOM_H
-#define SFTP_ROOM_H
+#ifndef SFTP_SLOTS_H
+#define SFTP_SLOTS_H
 
 /*
- * How many jobs there may be in sftp-many.c, and of how many bytes. A job holds
+ * How many jobs there may be in sftp-tree.c, and of how many bytes. A job holds
  * one descriptor here and one handle at each server, at most. Pure.
  */
 
 /* Files that are incomplete at once: the default, and the most. */
-#define SFTP_ROOM_FILES	64
+#define SFTP_SLOTS_FILES	64
 
 /* Bytes: files up to FILE join others, which are BYTES at most together. */
-#define SFTP_ROOM_FILE	(16 * 1024 * 1024)
-#define SFTP_ROOM_BYTES	(64 * 1024 * 1024)
+#define SFTP_SLOTS_FILE	(16 * 1024 * 1024)
+#define SFTP_SLOTS_BYTES	(64 * 1024 * 1024)
 
-struct sftp_room {
+struct sftp_slots {
 	u_int open_max;		/* incomplete files */
 	u_int held_max;		/* jobs, from descriptors, handles, threads */
 	u_int max;		/* jobs that are worth it at this RTT */
@@ -45,38 +45,38 @@ enum sftp_place {
 	SFTP_PLACE_ALONE	/* with nothing in parallel */
 };
 
-/* Starts with at most `files` incomplete files, 1 to SFTP_ROOM_FILES. */
-void	 sftp_room_init(struct sftp_room *r, u_int files);
+/* Starts with at most `files` incomplete files, 1 to SFTP_SLOTS_FILES. */
+void	 sftp_slots_init(struct sftp_slots *r, u_int files);
 
 /*
  * This process can have `most` descriptors open, or one of the servers that
  * many handles. Jobs take half of them.
  */
-void	 sftp_room_limit(struct sftp_room *r, uint64_t most);
+void	 sftp_slots_limit(struct sftp_slots *r, uint64_t most);
 
 /* Returns 1 if files can be copied in parallel at all. */
-int	 sftp_room_parallel(const struct sftp_room *r);
+int	 sftp_slots_parallel(const struct sftp_slots *r);
 
 /* The first request took rtt_us; of several servers, the longest counts. */
-void	 sftp_room_rtt(struct sftp_room *r, uint64_t rtt_us);
+void	 sftp_slots_rtt(struct sftp_slots *r, uint64_t rtt_us);
 
 /* Returns 1 if a directory may have a job now. */
-int	 sftp_room_dir(const struct sftp_room *r);
+int	 sftp_slots_dir(const struct sftp_slots *r);
 
 /* Where a file of `size` bytes is to be copied */
-enum sftp_place sftp_room_file(const struct sftp_room *r, uint64_t size);
+enum sftp_place sftp_slots_file(const struct sftp_slots *r, uint64_t size);
 
 /* Returns 1 if a file may become incomplete now. */
-int	 sftp_room_open(const struct sftp_room *r);
+int	 sftp_slots_open(const struct sftp_slots *r);
 
 /* A job begins, or ends. The size is a file's, in bytes; a directory has 0. */
-void	 sftp_room_begin(struct sftp_room *r, int dir, uint64_t size);
-void	 sftp_room_end(struct sftp_room *r, int dir, uint64_t size);
+void	 sftp_slots_begin(struct sftp_slots *r, int dir, uint64_t size);
+void	 sftp_slots_end(struct sftp_slots *r, int dir, uint64_t size);
 
 /*
  * There were no descriptors or threads left: from now on, no more jobs than
  * there are.
  */
-void	 sftp_room_full(struct sftp_room *r);
+void	 sftp_slots_full(struct sftp_slots *r);
 
-#endif /* SFTP_ROOM_H */
+#endif /* SFTP_SLOTS_H */

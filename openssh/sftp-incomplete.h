@@ -14,8 +14,8 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef SFTP_TORN_H
-#define SFTP_TORN_H
+#ifndef SFTP_INCOMPLETE_H
+#define SFTP_INCOMPLETE_H
 
 /*
  * The files that this process leaves incomplete should it end now. Names are
@@ -26,22 +26,22 @@
  * path is incomplete from now on. Returns a number for the two below, or -1 if
  * there is no place left for the name.
  */
-int	 sftp_torn_begin(const char *path);
+int	 sftp_incomplete_begin(const char *path);
 
 /* All of it has been sent, and the server has not answered yet. */
-void	 sftp_torn_sent(int number);
+void	 sftp_incomplete_sent(int number);
 
 /* The file is complete, or an error has named it. */
-void	 sftp_torn_end(int number);
+void	 sftp_incomplete_end(int number);
 
 /* Prints the name of one file, or of all. The latter is async-signal-safe. */
-void	 sftp_torn_say(int number);
-void	 sftp_torn_report(void);
+void	 sftp_incomplete_say(int number);
+void	 sftp_incomplete_report(void);
 
 /*
  * From now on SIGPIPE prints the names of all before it ends the process. If
  * SIGPIPE is ignored, it stays ignored.
  */
-void	 sftp_torn_at_sigpipe(void);
+void	 sftp_incomplete_at_sigpipe(void);
 
-#endif /* SFTP_TORN_H */
+#endif /* SFTP_INCOMPLETE_H */

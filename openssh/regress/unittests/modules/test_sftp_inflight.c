@@ -31,14 +31,14 @@
 #include "../test_helper/test_helper.h"
 
 #include "misc.h"
-#include "sftp-depth.h"
+#include "sftp-inflight.h"
 
 #define MIB		(1024.0 * 1024)
 #define LARGE		(255 * 1024)	/* bytes, a request of ours */
 #define SMALL		(32 * 1024)	/* ditto, to servers without limits */
 #define MANY		20000		/* more requests than are under way */
 
-void test_sftpdepth(void);
+void test_sftp_inflight(void);
 
 struct server {
 	double rate, rtt_s;	/* bytes/s */
@@ -73,14 +73,14 @@ send_request(struct server *s, size_t len, double now)
  * its last third; *peak is the most that was under way.
  */
 static double
-fetch(struct server *s, struct sftp_depth *d, uint64_t count, size_t len,
+fetch(struct server *s, struct sftp_inflight *d, uint64_t count, size_t len,
     double *now, double *peak)
 {
 	uint64_t asked = 0, got = 0;
 	u_int max_req = 1;
 	double third_s = 0;
 
-	sftp_depth_opened(d, *now, *now + s->rtt_s);
+	sftp_inflight_opened(d, *now, *now + s->rtt_s);
 	*now += s->rtt_s;
 	*peak = 0;
 	while (got < count) {
@@ -90,12 +90,12 @@ fetch(struct server *s, struct sftp_depth *d, uint64_t count, size_t len,
 		}
 		*peak = MAXIMUM(*peak, (double)(asked - got));
 		*now = MAXIMUM(*now, s->due_s[s->answered % MANY]);
-		sftp_depth_done(d, len, *now);
+		sftp_inflight_got(d, len, *now);
 		s->answered++;
 		got += len;
 		if (third_s == 0 && got >= count / 3 * 2)
 			third_s = *now;
-		if (max_req < sftp_depth_requests(d, len))
+		if (max_req < sftp_inflight_max(d, len))
 			max_req++;
 	}
 	return count / 3 / (*now - third_s);
@@ -105,23 +105,23 @@ static void
 fills(double mbit, double rtt_ms, size_t len)
 {
 	struct server s = { .rate = mbit * 125000, .rtt_s = rtt_ms / 1000 };
-	struct sftp_depth d;
+	struct sftp_inflight d;
 	double bdp = s.rate * s.rtt_s, now = 12345.6, peak, rate, least;
 
 	s.start_s = now;
-	sftp_depth_init(&d, 0, now);
+	sftp_inflight_init(&d, 0, now);
 	rate = fetch(&s, &d, MAXIMUM(30 * bdp, 64 * MIB), len, &now, &peak);
-	least = 0.95 * MINIMUM(1, SFTP_DEPTH_MAX / bdp);
+	least = 0.95 * MINIMUM(1, SFTP_INFLIGHT_MAX / bdp);
 	test_subtest_info("%.0f Mbit/s x %.1f ms, %zu: %.0f %%, %.1f MiB",
 	    mbit, rtt_ms, len, rate / s.rate * 100, peak / MIB);
 	ASSERT_INT_EQ(rate >= least * s.rate, 1);
 	/* Enough for replies that a lost segment holds up for a round trip */
-	ASSERT_U64_GE((uint64_t)(sftp_depth_requests(&d, len) + 1) * len,
-	    2.9 * bdp < SFTP_DEPTH_MAX ? 2.9 * bdp : SFTP_DEPTH_MAX);
+	ASSERT_U64_GE((uint64_t)(sftp_inflight_max(&d, len) + 1) * len,
+	    2.9 * bdp < SFTP_INFLIGHT_MAX ? 2.9 * bdp : SFTP_INFLIGHT_MAX);
 	/* No more than three BDPs and a window's headroom */
-	ASSERT_INT_EQ(peak <= MAXIMUM(SFTP_DEPTH_BASE, 3 * bdp + 8 * MIB) +
+	ASSERT_INT_EQ(peak <= MAXIMUM(SFTP_INFLIGHT_BASE, 3 * bdp + 8 * MIB) +
 	    len, 1);
-	ASSERT_INT_EQ(peak <= SFTP_DEPTH_MAX + len, 1);
+	ASSERT_INT_EQ(peak <= SFTP_INFLIGHT_MAX + len, 1);
 }
 
 /* What was under way for a path that got slower is not asked for again. */
@@ -129,17 +129,17 @@ static void
 follows(void)
 {
 	struct server s = { .rate = 125e6, .rtt_s = 0.3 };
-	struct sftp_depth d;
+	struct sftp_inflight d;
 	double now = 1, peak;
 
 	s.start_s = now;
-	sftp_depth_init(&d, 0, now);
+	sftp_inflight_init(&d, 0, now);
 	fetch(&s, &d, 2e9, LARGE, &now, &peak);
 	ASSERT_INT_EQ(peak > 37.5e6, 1);
 	s.rate = 1.25e6;
 	fetch(&s, &d, 100e6, LARGE, &now, &peak);
 	fetch(&s, &d, 100e6, LARGE, &now, &peak);
-	ASSERT_INT_EQ(peak <= SFTP_DEPTH_BASE + LARGE, 1);
+	ASSERT_INT_EQ(peak <= SFTP_INFLIGHT_BASE + LARGE, 1);
 }
 
 /* The user's number is the number, whatever the path. */
@@ -147,14 +147,14 @@ static void
 fixed(void)
 {
 	struct server s = { .rate = 125e6, .rtt_s = 0.3 };
-	struct sftp_depth d;
+	struct sftp_inflight d;
 	double now = 1, peak;
 
 	s.start_s = now;
-	sftp_depth_init(&d, 7, now);
+	sftp_inflight_init(&d, 7, now);
 	fetch(&s, &d, 100e6, LARGE, &now, &peak);
 	ASSERT_INT_EQ(peak == 7 * LARGE, 1);
-	ASSERT_U_INT_EQ(sftp_depth_requests(&d, 1), 7);
+	ASSERT_U_INT_EQ(sftp_inflight_max(&d, 1), 7);
 }
 
 /* Whether more requests would have helped, of so many (0: by the path) */
@@ -162,15 +162,15 @@ static int
 full(double mbit, u_int number)
 {
 	struct server s = { .rate = mbit * 125000, .rtt_s = 0.1 };
-	struct sftp_depth d;
+	struct sftp_inflight d;
 	double now = 1, peak;
 
 	s.start_s = now;
-	sftp_depth_init(&d, number, now);
+	sftp_inflight_init(&d, number, now);
 	fetch(&s, &d, 60e6, LARGE, &now, &peak);
-	ASSERT_INT_EQ(sftp_depth_full(&d, sftp_depth_requests(&d, LARGE) - 1,
+	ASSERT_INT_EQ(sftp_inflight_full(&d, sftp_inflight_max(&d, LARGE) - 1,
 	    LARGE), 0);
-	return sftp_depth_full(&d, sftp_depth_requests(&d, LARGE), LARGE);
+	return sftp_inflight_full(&d, sftp_inflight_max(&d, LARGE), LARGE);
 }
 
 static void
@@ -187,26 +187,26 @@ limits(void)
 static void
 odd(void)
 {
-	struct sftp_depth d;
+	struct sftp_inflight d;
 
-	sftp_depth_init(&d, 0, 100);
-	ASSERT_U_INT_EQ(sftp_depth_requests(&d, LARGE), 64);
-	ASSERT_U_INT_EQ(sftp_depth_requests(&d, SFTP_DEPTH_BASE + 1), 1);
-	ASSERT_U_INT_EQ(sftp_depth_requests(&d, 0),
-	    SFTP_DEPTH_BASE / SFTP_DEPTH_LEAST);
-	sftp_depth_done(&d, LARGE, 100.1);
-	sftp_depth_opened(&d, 100.2, 100.2);
-	sftp_depth_opened(&d, 100.2, 90);
+	sftp_inflight_init(&d, 0, 100);
+	ASSERT_U_INT_EQ(sftp_inflight_max(&d, LARGE), 64);
+	ASSERT_U_INT_EQ(sftp_inflight_max(&d, SFTP_INFLIGHT_BASE + 1), 1);
+	ASSERT_U_INT_EQ(sftp_inflight_max(&d, 0),
+	    SFTP_INFLIGHT_BASE / SFTP_INFLIGHT_LEAST);
+	sftp_inflight_got(&d, LARGE, 100.1);
+	sftp_inflight_opened(&d, 100.2, 100.2);
+	sftp_inflight_opened(&d, 100.2, 90);
 	ASSERT_INT_EQ(d.rtt_us == 0, 1);
-	sftp_depth_done(&d, LARGE, 99);
-	sftp_depth_opened(&d, 100.2, 100.3);
-	sftp_depth_done(&d, 0, 98);
-	sftp_depth_done(&d, LARGE, 100.3);
-	ASSERT_U_INT_EQ(sftp_depth_requests(&d, LARGE), 64);
+	sftp_inflight_got(&d, LARGE, 99);
+	sftp_inflight_opened(&d, 100.2, 100.3);
+	sftp_inflight_got(&d, 0, 98);
+	sftp_inflight_got(&d, LARGE, 100.3);
+	ASSERT_U_INT_EQ(sftp_inflight_max(&d, LARGE), 64);
 }
 
 void
-test_sftpdepth(void)
+test_sftp_inflight(void)
 {
 	static const double mbit[] = { 10, 100, 1000, 10000 };
 	static const double rtt_ms[] = { 0.2, 1, 20, 100, 200, 300 };

@@ -82,7 +82,7 @@ fixture_listen(struct heard *heard, const char *what)
 {
 	memset(heard, 0, sizeof(*heard));
 	listened_for = what;
-	log_init("test_chanwin", SYSLOG_LEVEL_DEBUG2, SYSLOG_FACILITY_AUTH, 1);
+	log_init("test_modules", SYSLOG_LEVEL_DEBUG2, SYSLOG_FACILITY_AUTH, 1);
 	set_log_handler(note, heard);
 }
 
@@ -90,5 +90,5 @@ void
 fixture_listen_ends(void)
 {
 	set_log_handler(NULL, NULL);
-	log_init("test_chanwin", SYSLOG_LEVEL_INFO, SYSLOG_FACILITY_AUTH, 1);
+	log_init("test_modules", SYSLOG_LEVEL_INFO, SYSLOG_FACILITY_AUTH, 1);
 }

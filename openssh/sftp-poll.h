@@ -14,33 +14,22 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef SFTP_WATCH_H
-#define SFTP_WATCH_H
+#ifndef SFTP_POLL_H
+#define SFTP_POLL_H
 
-#include "sftp-limit.h"
-
-/*
- * Keeps the time for this process's one struct sftp_limit. The program does
- * one thing at a time, whatever the number of its connections and jobs.
- */
-
-/* A transfer begins, or ends. A tree's files may do so within the tree's. */
-void	 sftp_watch_begin(void);
-void	 sftp_watch_end(void);
-
-/* From now on it does this. Returns what it did until now. */
-enum sftp_doing sftp_watch(enum sftp_doing);
-
-/* If true, the next SFTP_WAITS is SFTP_WAITS_FULL. */
-void	 sftp_watch_full(int);
-
-/* Counts bytes that have been transferred. */
-void	 sftp_watch_bytes(size_t);
+/* Whether a reply can be read from fd without waiting, as far as is known. */
+int	 sftp_poll_reply(int);
 
 /*
- * Says with -v what limited the transfers, if there were any. ssh must have
- * been waited for.
+ * Whether a request can be sent to fd without waiting. A server that waits for
+ * us to read takes no more of them: reading has to go first.
  */
-void	 sftp_watch_report(void);
+int	 sftp_poll_send(int);
 
-#endif /* SFTP_WATCH_H */
+/*
+ * Waits until a reply can be read from one fd, or if there is none, a request
+ * be sent to the other. Returns 1 for the former.
+ */
+int	 sftp_poll_either(int, int);
+
+#endif /* SFTP_POLL_H */

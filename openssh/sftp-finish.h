@@ -14,8 +14,8 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef SFTP_REST_H
-#define SFTP_REST_H
+#ifndef SFTP_FINISH_H
+#define SFTP_FINISH_H
 
 struct sshbuf;
 
@@ -23,28 +23,29 @@ struct sshbuf;
  * The requests that follow the data of an upload, when they are sent without
  * waiting for the data's answers: what sets size and attributes, then a close.
  */
-struct sftp_rest {
+struct sftp_finish {
 	u_int n;
 	u_int id[3];
 	u_int status[3];	/* SSH2_FX_*; OK until an answer comes */
 };
 
 /* Adds the request of that id, which is about to be sent. Returns the id. */
-u_int	 sftp_rest_add(struct sftp_rest *rest, u_int id);
+u_int	 sftp_finish_add(struct sftp_finish *rest, u_int id);
 
 /* A request was answered. Returns 1 if it is one of these. */
-int	 sftp_rest_got(struct sftp_rest *rest, u_int id, u_int status);
+int	 sftp_finish_got(struct sftp_finish *rest, u_int id, u_int status);
 
 /*
  * The same for an SSH2_FXP_STATUS, whose status comes next in msg. Takes it
  * from there if the request is one of these. A reply with no status is fatal.
  */
-int	 sftp_rest_take(struct sftp_rest *rest, u_int id, struct sshbuf *msg);
+int	 sftp_finish_take(struct sftp_finish *rest, u_int id,
+	    struct sshbuf *msg);
 
 /*
  * Says which of them failed, once all are answered, as if each had been waited
  * for. Returns 0, or -1 if the last one, the close, did.
  */
-int	 sftp_rest_end(const struct sftp_rest *rest);
+int	 sftp_finish_end(const struct sftp_finish *rest);
 
-#endif /* SFTP_REST_H */
+#endif /* SFTP_FINISH_H */

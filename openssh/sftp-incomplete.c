@@ -28,7 +28,7 @@
 
 #include "misc.h"
 #include "xmalloc.h"
-#include "sftp-torn.h"
+#include "sftp-incomplete.h"
 
 #define TORN_MAX	512	/* more than there are jobs */
 
@@ -40,7 +40,7 @@ static char *volatile torn[TORN_MAX];
 static volatile sig_atomic_t sent[TORN_MAX];
 
 int
-sftp_torn_begin(const char *path)
+sftp_incomplete_begin(const char *path)
 {
 	char *name, *line;
 	int i;
@@ -60,14 +60,14 @@ sftp_torn_begin(const char *path)
 }
 
 void
-sftp_torn_sent(int i)
+sftp_incomplete_sent(int i)
 {
 	if (i != -1)
 		sent[i] = 1;
 }
 
 void
-sftp_torn_end(int i)
+sftp_incomplete_end(int i)
 {
 	char *line;
 
@@ -85,7 +85,7 @@ say(const char *text)
 }
 
 void
-sftp_torn_say(int i)
+sftp_incomplete_say(int i)
 {
 	const char *line;
 
@@ -96,24 +96,24 @@ sftp_torn_say(int i)
 }
 
 void
-sftp_torn_report(void)
+sftp_incomplete_report(void)
 {
 	int i;
 
 	for (i = 0; i < TORN_MAX; i++)
-		sftp_torn_say(i);
+		sftp_incomplete_say(i);
 }
 
 static void
 broken_pipe(int signo)
 {
-	sftp_torn_report();
+	sftp_incomplete_report();
 	ssh_signal(signo, SIG_DFL);
 	raise(signo);
 }
 
 void
-sftp_torn_at_sigpipe(void)
+sftp_incomplete_at_sigpipe(void)
 {
 	if (ssh_signal(SIGPIPE, broken_pipe) == SIG_IGN)
 		ssh_signal(SIGPIPE, SIG_IGN);

@@ -53,7 +53,7 @@
 #define RATE		125000		/* bytes/ms, 1 Gbit/s */
 #define BOUNDED		KEX_HAS_BOUNDED_INPUT
 
-void test_channelwindow(void);
+void test_channel_window(void);
 
 static struct conn conn;
 static struct path_info path;
@@ -867,7 +867,7 @@ frees(void)
 }
 
 void
-test_channelwindow(void)
+test_channel_window(void)
 {
 	fixture_run("channel window, of which channels", kinds);
 	fixture_run("channel window, fixed ones are as stock's", fixed);

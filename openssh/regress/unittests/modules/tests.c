@@ -23,19 +23,19 @@ void test_window_link(void);
 void test_window_budget(void);
 void test_path_rtt(void);
 void test_ssh_rtt(void);
-void test_windowmax(void);
-void test_bdpoptions(void);
+void test_window_max(void);
+void test_bdp_options(void);
 void test_send_account(void);
-void test_cipherorder(void);
+void test_cipher_order(void);
 void test_poly1305(void);
-void test_sftpdepth(void);
-void test_sftpresume(void);
-void test_sftproom(void);
-void test_sftplimit(void);
-void test_progressrate(void);
-void test_channelwindow(void);
-void test_channelsend(void);
-void test_sshbufmem(void);
+void test_sftp_inflight(void);
+void test_sftp_resume(void);
+void test_sftp_slots(void);
+void test_sftp_bottleneck(void);
+void test_progress_rate(void);
+void test_channel_window(void);
+void test_channel_sender(void);
+void test_sshbuf_mem(void);
 void test_wipes(void);
 void test_walk(void);
 void test_stall(void);
@@ -44,8 +44,8 @@ void test_stall(void);
 static void
 tests_core(void)
 {
-	test_channelwindow();
-	test_sshbufmem();
+	test_channel_window();
+	test_sshbuf_mem();
 	test_window_budget();
 	test_path_rtt();
 	test_ssh_rtt();
@@ -70,17 +70,17 @@ tests(void)
 #endif
 	tests_core();
 #ifndef BDP_CORE
-	test_channelsend();
+	test_channel_sender();
 	test_wipes();
-	test_windowmax();
-	test_bdpoptions();
+	test_window_max();
+	test_bdp_options();
 	test_send_account();
-	test_cipherorder();
-	test_sftpdepth();
-	test_sftpresume();
-	test_sftproom();
-	test_sftplimit();
-	test_progressrate();
+	test_cipher_order();
+	test_sftp_inflight();
+	test_sftp_resume();
+	test_sftp_slots();
+	test_sftp_bottleneck();
+	test_progress_rate();
 #endif
 	tests_long();
 }

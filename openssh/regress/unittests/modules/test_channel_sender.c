@@ -53,7 +53,7 @@
 #define SOME		(24 * KIB)	/* what may at 8 MB/s */
 #define FAST		1000000000
 
-void test_channelsend(void);
+void test_channel_sender(void);
 
 static struct conn conn;
 static struct path_info path;
@@ -460,7 +460,7 @@ sockets(void)
 }
 
 void
-test_channelsend(void)
+test_channel_sender(void)
 {
 	fixture_run("channel sender, what may wait unsent", bounds);
 	fixture_run("channel sender, turns on a slow path", turns);

@@ -28,7 +28,7 @@
 
 #define MB	1000000ULL
 
-void test_progressrate(void);
+void test_progress_rate(void);
 
 /* A look each second for so many seconds, at so many bytes/s; the last rate */
 static uint64_t
@@ -104,7 +104,7 @@ odd(void)
 }
 
 void
-test_progressrate(void)
+test_progress_rate(void)
 {
 	TEST_START("progress: the rate is that of the last seconds");
 	last_seconds();

@@ -33,7 +33,7 @@
 #define MIB	(1024 * 1024)
 #define GIB	(1024ULL * MIB)
 
-void test_windowmax(void);
+void test_window_max(void);
 
 static void
 parse(void)
@@ -103,7 +103,7 @@ put(const char *root, const char *name, const char *text)
 static void
 memory(void)
 {
-	char root[] = "/tmp/test_windowmax.XXXXXX", command[64];
+	char root[] = "/tmp/test_window_max.XXXXXX", command[64];
 
 	TEST_START("window max, memory of machine and cgroup");
 	ASSERT_PTR_NE(mkdtemp(root), NULL);
@@ -144,7 +144,7 @@ memory(void)
 }
 
 void
-test_windowmax(void)
+test_window_max(void)
 {
 	parse();
 	memory();

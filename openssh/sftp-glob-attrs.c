@@ -14,22 +14,33 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef SFTP_REPLY_H
-#define SFTP_REPLY_H
 
-/* Whether a reply can be read from fd without waiting, as far as is known. */
-int	 sftp_reply_waits(int);
+#include "includes.h"
 
-/*
- * Whether a request can be sent to fd without waiting. A server that waits for
- * us to read takes no more of them: reading has to go first.
- */
-int	 sftp_may_send(int);
+#include <sys/types.h>
+#include <sys/stat.h>
 
-/*
- * Waits until a reply can be read from one fd, or if there is none, a request
- * be sent to the other. Returns 1 for the former.
- */
-int	 sftp_reply_first(int, int);
+#include "sshbuf.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-client.h"
+#include "sftp-glob-attrs.h"
 
-#endif /* SFTP_REPLY_H */
+Attrib *
+sftp_glob_attrs(const glob_t *g, Attrib *a)
+{
+	const struct stat *st;
+
+	/* Of several, the last may be copied long after it was looked at. */
+	if (g->gl_pathc != 1 || g->gl_statv == NULL ||
+	    (st = g->gl_statv[0]) == NULL)
+		return NULL;
+	/* A link's are not those of what it leads to. */
+	if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
+		return NULL;
+	stat_to_attrib(st, a);
+	/* What the server left out is 0 in a struct stat. */
+	if (st->st_mtime == 0)
+		a->flags &= ~SSH2_FILEXFER_ATTR_ACMODTIME;
+	return a;
+}

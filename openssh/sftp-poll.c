@@ -14,20 +14,47 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef SFTP_KNOWN_H
-#define SFTP_KNOWN_H
+#include "includes.h"
 
-#ifdef USE_SYSTEM_GLOB
-# include <glob.h>
-#else
-# include "openbsd-compat/glob.h"
-#endif
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
 
-/*
- * Attributes of the only match of a glob with GLOB_KEEPSTAT, which just asked
- * the server for them: a copy needs no round trip to ask again. NULL if there
- * are more, or they don't say what will be copied.
- */
-Attrib *sftp_known(const glob_t *, Attrib *);
+#include "log.h"
+#include "sftp-poll.h"
 
-#endif /* SFTP_KNOWN_H */
+/* An error, or the end, is for the read or write that comes next to find. */
+static int
+ready(int fd, short events)
+{
+	struct pollfd pfd = { .fd = fd, .events = events };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+int
+sftp_poll_reply(int fd)
+{
+	return ready(fd, POLLIN);
+}
+
+int
+sftp_poll_send(int fd)
+{
+	return ready(fd, POLLOUT);
+}
+
+int
+sftp_poll_either(int in, int out)
+{
+	struct pollfd pfd[2] = {
+		{ .fd = in, .events = POLLIN },
+		{ .fd = out, .events = POLLOUT }
+	};
+
+	while (poll(pfd, 2, -1) == -1) {
+		if (errno != EINTR)
+			fatal_f("poll: %s", strerror(errno));
+	}
+	return pfd[0].revents != 0;
+}

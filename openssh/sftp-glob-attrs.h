@@ -14,33 +14,20 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
+#ifndef SFTP_GLOB_ATTRS_H
+#define SFTP_GLOB_ATTRS_H
 
-#include "includes.h"
+#ifdef USE_SYSTEM_GLOB
+# include <glob.h>
+#else
+# include "openbsd-compat/glob.h"
+#endif
 
-#include <sys/types.h>
-#include <sys/stat.h>
+/*
+ * Attributes of the only match of a glob with GLOB_KEEPSTAT, which just asked
+ * the server for them: a copy needs no round trip to ask again. NULL if there
+ * are more, or they don't say what will be copied.
+ */
+Attrib *sftp_glob_attrs(const glob_t *, Attrib *);
 
-#include "sshbuf.h"
-#include "sftp.h"
-#include "sftp-common.h"
-#include "sftp-client.h"
-#include "sftp-known.h"
-
-Attrib *
-sftp_known(const glob_t *g, Attrib *a)
-{
-	const struct stat *st;
-
-	/* Of several, the last may be copied long after it was looked at. */
-	if (g->gl_pathc != 1 || g->gl_statv == NULL ||
-	    (st = g->gl_statv[0]) == NULL)
-		return NULL;
-	/* A link's are not those of what it leads to. */
-	if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
-		return NULL;
-	stat_to_attrib(st, a);
-	/* What the server left out is 0 in a struct stat. */
-	if (st->st_mtime == 0)
-		a->flags &= ~SSH2_FILEXFER_ATTR_ACMODTIME;
-	return a;
-}
+#endif /* SFTP_GLOB_ATTRS_H */

@@ -30,7 +30,7 @@
 
 #define MAPPED	SSHBUF_MAP_MIN		/* from this size on it is mapped */
 
-void test_sshbufmem(void);
+void test_sshbuf_mem(void);
 
 static void
 rounds(void)
@@ -151,7 +151,7 @@ frees(void)
 }
 
 void
-test_sshbufmem(void)
+test_sshbuf_mem(void)
 {
 	TEST_START("sshbuf memory, sizes");
 	rounds();

@@ -29,7 +29,7 @@
 #define GCM128	"aes128-gcm@openssh.com"
 #define GCM256	"aes256-gcm@openssh.com"
 
-void test_cipherorder(void);
+void test_cipher_order(void);
 
 static void
 settings(void)
@@ -98,7 +98,7 @@ order(void)
 }
 
 void
-test_cipherorder(void)
+test_cipher_order(void)
 {
 	settings();
 	order();

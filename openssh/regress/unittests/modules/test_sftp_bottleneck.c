@@ -24,32 +24,32 @@
 
 #include "../test_helper/test_helper.h"
 
-#include "sftp-limit.h"
+#include "sftp-bottleneck.h"
 
-void test_sftplimit(void);
+void test_sftp_bottleneck(void);
 
 /* A transfer that did each of these for so long (s), in turns of a second */
 static void
-transfer(struct sftp_limit *l, const int s[SFTP_DOINGS])
+transfer(struct sftp_times *l, const int s[SFTP_DOINGS])
 {
 	double now = 500;
 	int i, k;
 
 	memset(l, 0, sizeof(*l));
 	/* What comes before and after is not the transfer's. */
-	sftp_limit_does(l, SFTP_WAITS, now);
+	sftp_times_does(l, SFTP_WAITS, now);
 	now += 1000;
-	sftp_limit_begin(l, now, 7);
+	sftp_times_begin(l, now, 7);
 	for (i = 0; i < SFTP_DOINGS; i++) {
 		for (k = 0; k < s[i]; k++) {
-			sftp_limit_does(l, i, now);
+			sftp_times_does(l, i, now);
 			now += 1;
-			ASSERT_INT_EQ(sftp_limit_does(l, SFTP_WORKS, now), i);
+			ASSERT_INT_EQ(sftp_times_does(l, SFTP_WORKS, now), i);
 		}
 	}
-	sftp_limit_end(l, now, 8);
-	sftp_limit_does(l, SFTP_FILES, now);
-	sftp_limit_does(l, SFTP_WORKS, now + 1000);
+	sftp_times_end(l, now, 8);
+	sftp_times_does(l, SFTP_FILES, now);
+	sftp_times_does(l, SFTP_WORKS, now + 1000);
 	l->bytes = 123456789;
 }
 
@@ -71,38 +71,38 @@ verdicts(void)
 		/* What a login takes is most of so short a time. */
 		{ { 0, 0, 0, 0, 0 }, 1, SFTP_LIMITED_CPU },
 	};
-	struct sftp_limit l;
+	struct sftp_times l;
 	size_t i;
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		test_subtest_info("%zu", i);
 		transfer(&l, cases[i].s);
 		l.ssh_cpu_s = cases[i].ssh_cpu_s;
-		ASSERT_INT_EQ(sftp_limit_verdict(&l), cases[i].limited);
+		ASSERT_INT_EQ(sftp_times_verdict(&l), cases[i].limited);
 	}
 	memset(&l, 0, sizeof(l));
 	l.spent_s[SFTP_WAITS] = l.ssh_cpu_s = 0.5;
-	ASSERT_INT_EQ(sftp_limit_verdict(&l), SFTP_LIMITED_CONNECTION);
+	ASSERT_INT_EQ(sftp_times_verdict(&l), SFTP_LIMITED_CONNECTION);
 }
 
 static void
 text(void)
 {
 	static const int s[SFTP_DOINGS] = { 3, 94, 1, 0, 2 }, none[SFTP_DOINGS];
-	struct sftp_limit l;
+	struct sftp_times l;
 	char buf[512];
 
 	transfer(&l, s);
 	l.ssh_cpu_s = 12;
-	sftp_limit_text(&l, buf, sizeof(buf));
+	sftp_times_text(&l, buf, sizeof(buf));
 	ASSERT_STRING_EQ(buf, "123.5 MB in 100.0 s, limited by the connection; "
 	    "time: connection 94 %, requests 1 %, rate given 0 %, "
 	    "local files 2 %, else 3 %; CPU: own 1 %, ssh's 12 %");
 	transfer(&l, none);
-	sftp_limit_text(&l, buf, sizeof(buf));
+	sftp_times_text(&l, buf, sizeof(buf));
 	ASSERT_PTR_NE(strstr(buf, " in 0.0 s, "), NULL);
 	ASSERT_PTR_NE(strstr(buf, "ssh's 0 %"), NULL);
-	sftp_limit_text(&l, buf, 10);
+	sftp_times_text(&l, buf, 10);
 	ASSERT_STRING_EQ(buf, "123.5 MB ");
 }
 
@@ -110,29 +110,29 @@ text(void)
 static void
 beside(void)
 {
-	struct sftp_limit l;
+	struct sftp_times l;
 
 	memset(&l, 0, sizeof(l));
-	sftp_limit_begin(&l, 10, 1);
-	sftp_limit_does(&l, SFTP_WAITS, 11);
-	sftp_limit_begin(&l, 14, 2);
-	sftp_limit_does(&l, SFTP_FILES, 15);
-	sftp_limit_end(&l, 17, 3);
-	sftp_limit_end(&l, 20, 5);
-	sftp_limit_begin(&l, 100, 50);
-	sftp_limit_end(&l, 101, 50.5);
+	sftp_times_begin(&l, 10, 1);
+	sftp_times_does(&l, SFTP_WAITS, 11);
+	sftp_times_begin(&l, 14, 2);
+	sftp_times_does(&l, SFTP_FILES, 15);
+	sftp_times_end(&l, 17, 3);
+	sftp_times_end(&l, 20, 5);
+	sftp_times_begin(&l, 100, 50);
+	sftp_times_end(&l, 101, 50.5);
 	ASSERT_INT_EQ(l.spent_s[SFTP_WORKS] == 1 + 1 + 3 + 1, 1);
 	ASSERT_INT_EQ(l.spent_s[SFTP_WAITS] == 3, 1);
 	ASSERT_INT_EQ(l.spent_s[SFTP_FILES] == 2, 1);
 	ASSERT_INT_EQ(l.cpu_s == 4.5, 1);
 	/* A clock that stepped back takes nothing away. */
-	sftp_limit_begin(&l, 200, 0);
-	sftp_limit_end(&l, 190, 0);
+	sftp_times_begin(&l, 200, 0);
+	sftp_times_end(&l, 190, 0);
 	ASSERT_INT_EQ(l.spent_s[SFTP_WORKS] == 6, 1);
 }
 
 void
-test_sftplimit(void)
+test_sftp_bottleneck(void)
 {
 	TEST_START("sftp: what limited a transfer");
 	verdicts();

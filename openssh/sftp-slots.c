@@ -23,7 +23,7 @@
 #include <string.h>
 
 #include "misc.h"
-#include "sftp-room.h"
+#include "sftp-slots.h"
 
 /*
  * A job for each JOB_US (us) of the first round trip, which finds the
@@ -44,15 +44,15 @@
 #define DIRS_MIN	16
 
 void
-sftp_room_init(struct sftp_room *r, u_int files)
+sftp_slots_init(struct sftp_slots *r, u_int files)
 {
 	memset(r, 0, sizeof(*r));
-	r->open_max = MINIMUM(MAXIMUM(files, 1), SFTP_ROOM_FILES);
+	r->open_max = MINIMUM(MAXIMUM(files, 1), SFTP_SLOTS_FILES);
 	r->held_max = r->max = MAXIMUM(r->open_max * JOBS_EACH, JOBS_MIN);
 }
 
 void
-sftp_room_limit(struct sftp_room *r, uint64_t most)
+sftp_slots_limit(struct sftp_slots *r, uint64_t most)
 {
 	/* One is the directory's that is read in the caller's thread. */
 	most = most < 2 ? 0 : most / 2 - 1;
@@ -61,36 +61,36 @@ sftp_room_limit(struct sftp_room *r, uint64_t most)
 }
 
 int
-sftp_room_parallel(const struct sftp_room *r)
+sftp_slots_parallel(const struct sftp_slots *r)
 {
 	return r->open_max > 1 && r->held_max > 1;
 }
 
 void
-sftp_room_rtt(struct sftp_room *r, uint64_t rtt_us)
+sftp_slots_rtt(struct sftp_slots *r, uint64_t rtt_us)
 {
 	r->max = MINIMUM(r->held_max, MAXIMUM(rtt_us / JOB_US, JOBS_MIN));
 }
 
 static u_int
-dirs_max(const struct sftp_room *r)
+dirs_max(const struct sftp_slots *r)
 {
 	return r->max < DIRS_MIN ? 0 : r->max / DIRS;
 }
 
 int
-sftp_room_dir(const struct sftp_room *r)
+sftp_slots_dir(const struct sftp_slots *r)
 {
 	return r->dirs < dirs_max(r);
 }
 
 enum sftp_place
-sftp_room_file(const struct sftp_room *r, uint64_t size)
+sftp_slots_file(const struct sftp_slots *r, uint64_t size)
 {
 	/* A second server may have no handles to spare, or not say. */
-	if (size > SFTP_ROOM_FILE || r->max == 0)
+	if (size > SFTP_SLOTS_FILE || r->max == 0)
 		return SFTP_PLACE_ALONE;
-	if (r->alone || r->bytes + size > SFTP_ROOM_BYTES)
+	if (r->alone || r->bytes + size > SFTP_SLOTS_BYTES)
 		return SFTP_PLACE_LATER;
 	if (r->files + dirs_max(r) >= r->max)
 		return SFTP_PLACE_LATER;
@@ -98,13 +98,13 @@ sftp_room_file(const struct sftp_room *r, uint64_t size)
 }
 
 int
-sftp_room_open(const struct sftp_room *r)
+sftp_slots_open(const struct sftp_slots *r)
 {
 	return r->open < r->open_max;
 }
 
 void
-sftp_room_begin(struct sftp_room *r, int dir, uint64_t size)
+sftp_slots_begin(struct sftp_slots *r, int dir, uint64_t size)
 {
 	if (dir)
 		r->dirs++;
@@ -114,7 +114,7 @@ sftp_room_begin(struct sftp_room *r, int dir, uint64_t size)
 }
 
 void
-sftp_room_end(struct sftp_room *r, int dir, uint64_t size)
+sftp_slots_end(struct sftp_slots *r, int dir, uint64_t size)
 {
 	if (dir)
 		r->dirs--;
@@ -124,7 +124,7 @@ sftp_room_end(struct sftp_room *r, int dir, uint64_t size)
 }
 
 void
-sftp_room_full(struct sftp_room *r)
+sftp_slots_full(struct sftp_slots *r)
 {
 	r->held_max = MINIMUM(r->held_max, MAXIMUM(r->files + r->dirs, 1));
 	r->max = MINIMUM(r->max, r->held_max);

@@ -32,13 +32,13 @@
 #include "bounded-input.h"
 #include "kex.h"
 #include "sftp.h"
-#include "sftp-rest.h"
+#include "sftp-finish.h"
 #include "ssherr.h"
 #include "sshbuf.h"
 
 #define MIB	(1024 * 1024)
 
-void test_bdpoptions(void);
+void test_bdp_options(void);
 
 static void
 parse(void)
@@ -212,24 +212,24 @@ announce(void)
 static void
 rest(void)
 {
-	struct sftp_rest rest = { 0 };
+	struct sftp_finish rest = { 0 };
 	struct sshbuf *msg = sshbuf_new();
 
 	TEST_START("answers to what follows the data, from a message");
-	sftp_rest_add(&rest, 7);
+	sftp_finish_add(&rest, 7);
 	ASSERT_INT_EQ(sshbuf_put_u32(msg, SSH2_FX_FAILURE), 0);
-	ASSERT_INT_EQ(sftp_rest_take(&rest, 6, msg), 0);
+	ASSERT_INT_EQ(sftp_finish_take(&rest, 6, msg), 0);
 	ASSERT_SIZE_T_EQ(sshbuf_len(msg), 4);
-	ASSERT_INT_EQ(sftp_rest_end(&rest), 0);
-	ASSERT_INT_EQ(sftp_rest_take(&rest, 7, msg), 1);
+	ASSERT_INT_EQ(sftp_finish_end(&rest), 0);
+	ASSERT_INT_EQ(sftp_finish_take(&rest, 7, msg), 1);
 	ASSERT_SIZE_T_EQ(sshbuf_len(msg), 0);
-	ASSERT_INT_EQ(sftp_rest_end(&rest), -1);
+	ASSERT_INT_EQ(sftp_finish_end(&rest), -1);
 	sshbuf_free(msg);
 	TEST_DONE();
 }
 
 void
-test_bdpoptions(void)
+test_bdp_options(void)
 {
 	parse();
 	copy();

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "misc.h"
-#include "sftp-depth.h"
+#include "sftp-inflight.h"
 
 static uint64_t
 us(double s)
@@ -31,16 +31,16 @@ us(double s)
 }
 
 void
-sftp_depth_init(struct sftp_depth *d, u_int fixed, double now)
+sftp_inflight_init(struct sftp_inflight *d, u_int fixed, double now)
 {
 	memset(d, 0, sizeof(*d));
 	d->fixed = fixed;
 	/* What has been asked for waits in a file: it takes no memory. */
-	window_init(&d->cw, SFTP_DEPTH_BASE, 1, us(now));
+	window_init(&d->cw, SFTP_INFLIGHT_BASE, 1, us(now));
 }
 
 void
-sftp_depth_opened(struct sftp_depth *d, double asked, double now)
+sftp_inflight_opened(struct sftp_inflight *d, double asked, double now)
 {
 	uint64_t rtt_us;
 
@@ -54,9 +54,9 @@ sftp_depth_opened(struct sftp_depth *d, double asked, double now)
 }
 
 void
-sftp_depth_done(struct sftp_depth *d, size_t len, double now)
+sftp_inflight_got(struct sftp_inflight *d, size_t len, double now)
 {
-	window_update(&d->cw, len, 0, d->rtt_us, us(now), SFTP_DEPTH_MAX);
+	window_update(&d->cw, len, 0, d->rtt_us, us(now), SFTP_INFLIGHT_MAX);
 }
 
 /*
@@ -64,55 +64,55 @@ sftp_depth_done(struct sftp_depth *d, size_t len, double now)
  * Nobody tells here when segments get lost and replies come late.
  */
 static uint64_t
-depth(const struct sftp_depth *d)
+depth(const struct sftp_inflight *d)
 {
-	return MAXIMUM(d->cw.target, MINIMUM(3 * d->cw.bdp, SFTP_DEPTH_MAX));
+	return MAXIMUM(d->cw.target, MINIMUM(3 * d->cw.bdp, SFTP_INFLIGHT_MAX));
 }
 
 u_int
-sftp_depth_requests(const struct sftp_depth *d, size_t len)
+sftp_inflight_max(const struct sftp_inflight *d, size_t len)
 {
 	if (d->fixed != 0)
 		return d->fixed;
-	return MAXIMUM(depth(d) / MAXIMUM(len, SFTP_DEPTH_LEAST), 1);
+	return MAXIMUM(depth(d) / MAXIMUM(len, SFTP_INFLIGHT_LEAST), 1);
 }
 
 static uint64_t
 cost(size_t len)
 {
-	return MAXIMUM(len, SFTP_DEPTH_LEAST);
+	return MAXIMUM(len, SFTP_INFLIGHT_LEAST);
 }
 
 void
-sftp_depth_ask(struct sftp_depth *d, size_t len)
+sftp_inflight_ask(struct sftp_inflight *d, size_t len)
 {
 	d->asked += cost(len);
 }
 
 void
-sftp_depth_end(struct sftp_depth *d, size_t len)
+sftp_inflight_end(struct sftp_inflight *d, size_t len)
 {
 	d->asked -= MINIMUM(cost(len), d->asked);
 }
 
 int
-sftp_depth_room(struct sftp_depth *d, size_t len)
+sftp_inflight_room(struct sftp_inflight *d, size_t len)
 {
 	uint64_t most = depth(d);
 
 	/* The user's number is for each file; together they get no less. */
 	if (d->fixed != 0)
-		most = MAXIMUM(d->fixed * cost(len), SFTP_DEPTH_BASE);
+		most = MAXIMUM(d->fixed * cost(len), SFTP_INFLIGHT_BASE);
 	/* Files go on with as many requests as they once could send. */
 	d->peak = MAXIMUM(d->peak, most);
 	return d->asked + cost(len) <= d->peak;
 }
 
 int
-sftp_depth_full(const struct sftp_depth *d, u_int requests, size_t len)
+sftp_inflight_full(const struct sftp_inflight *d, u_int requests, size_t len)
 {
-	if (d->fixed == 0 && depth(d) < SFTP_DEPTH_MAX)
+	if (d->fixed == 0 && depth(d) < SFTP_INFLIGHT_MAX)
 		return 0;
-	return requests >= sftp_depth_requests(d, len) &&
+	return requests >= sftp_inflight_max(d, len) &&
 	    d->cw.bdp >= (uint64_t)requests * len / 2;
 }

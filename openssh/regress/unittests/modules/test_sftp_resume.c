@@ -41,7 +41,7 @@
 
 #define SIZE	600000		/* bytes of the file: more than two reads */
 
-void test_sftpresume(void);
+void test_sftp_resume(void);
 
 static void
 test_at(void)
@@ -467,7 +467,7 @@ test_compare(void)
 }
 
 void
-test_sftpresume(void)
+test_sftp_resume(void)
 {
 	test_at();
 	test_digests();

@@ -29,45 +29,45 @@
 #include "../test_helper/test_helper.h"
 
 #include "misc.h"
-#include "sftp-depth.h"
-#include "sftp-rest.h"
-#include "sftp-room.h"
+#include "sftp-inflight.h"
+#include "sftp-finish.h"
+#include "sftp-slots.h"
 #include "sftp.h"
 
 #define MIB		(1024 * 1024)
 #define LONG_US		200000
 
-void test_sftproom(void);
+void test_sftp_slots(void);
 
 /* Starts files of size until one has to wait or be alone. Returns how many. */
 static u_int
-fill(struct sftp_room *r, uint64_t size)
+fill(struct sftp_slots *r, uint64_t size)
 {
 	u_int n;
 
-	for (n = 0; sftp_room_file(r, size) == SFTP_PLACE_HERE; n++)
-		sftp_room_begin(r, 0, size);
+	for (n = 0; sftp_slots_file(r, size) == SFTP_PLACE_HERE; n++)
+		sftp_slots_begin(r, 0, size);
 	return n;
 }
 
 static u_int
-fill_dirs(struct sftp_room *r)
+fill_dirs(struct sftp_slots *r)
 {
 	u_int n;
 
-	for (n = 0; sftp_room_dir(r); n++)
-		sftp_room_begin(r, 1, 0);
+	for (n = 0; sftp_slots_dir(r); n++)
+		sftp_slots_begin(r, 1, 0);
 	return n;
 }
 
 static void
-start(struct sftp_room *r, u_int files, uint64_t descriptors, uint64_t handles,
+start(struct sftp_slots *r, u_int files, uint64_t descriptors, uint64_t handles,
     uint64_t rtt_us)
 {
-	sftp_room_init(r, files);
-	sftp_room_limit(r, descriptors);
-	sftp_room_limit(r, handles);
-	sftp_room_rtt(r, rtt_us);
+	sftp_slots_init(r, files);
+	sftp_slots_limit(r, descriptors);
+	sftp_slots_limit(r, handles);
+	sftp_slots_rtt(r, rtt_us);
 }
 
 /* Jobs of files and of directories, and one directory read by the caller */
@@ -87,53 +87,53 @@ test_descriptors(void)
 		{ 32, 1000, LONG_US, 15, 0 },
 		{ 6, 1000, LONG_US, 2, 0 },
 	};
-	struct sftp_room r;
+	struct sftp_slots r;
 	size_t i;
 
 	TEST_START("half of all descriptors and handles");
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		test_subtest_info("%zu", i);
-		start(&r, SFTP_ROOM_FILES, t[i].here, t[i].there, t[i].rtt_us);
-		ASSERT_INT_EQ(sftp_room_parallel(&r), 1);
+		start(&r, SFTP_SLOTS_FILES, t[i].here, t[i].there, t[i].rtt_us);
+		ASSERT_INT_EQ(sftp_slots_parallel(&r), 1);
 		ASSERT_U_INT_EQ(fill_dirs(&r), t[i].dirs);
 		ASSERT_U_INT_EQ(fill(&r, 1), t[i].files);
 		ASSERT_INT_EQ(r.files + r.dirs + 1 <=
 		    MINIMUM(t[i].here, t[i].there) / 2, 1);
 		/* One that ends makes room for one. */
-		sftp_room_end(&r, 0, 1);
+		sftp_slots_end(&r, 0, 1);
 		ASSERT_U_INT_EQ(fill(&r, 1), 1);
 		if (t[i].dirs != 0) {
-			sftp_room_end(&r, 1, 0);
+			sftp_slots_end(&r, 1, 0);
 			ASSERT_U_INT_EQ(fill_dirs(&r), 1);
 		}
 	}
 	/* A third end, such as the target of scp -3 */
-	start(&r, SFTP_ROOM_FILES, 1024, 1000, LONG_US);
-	sftp_room_limit(&r, 20);
+	start(&r, SFTP_SLOTS_FILES, 1024, 1000, LONG_US);
+	sftp_slots_limit(&r, 20);
 	ASSERT_U_INT_EQ(fill_dirs(&r) + fill(&r, 1), 9);
 	/* It has none, or does not say how many: one file after the other */
-	sftp_room_limit(&r, 0);
-	sftp_room_rtt(&r, LONG_US);
-	ASSERT_INT_EQ(sftp_room_file(&r, 1), SFTP_PLACE_ALONE);
-	ASSERT_INT_EQ(sftp_room_dir(&r), 0);
+	sftp_slots_limit(&r, 0);
+	sftp_slots_rtt(&r, LONG_US);
+	ASSERT_INT_EQ(sftp_slots_file(&r, 1), SFTP_PLACE_ALONE);
+	ASSERT_INT_EQ(sftp_slots_dir(&r), 0);
 	for (i = 0; i < 6; i++) {
-		start(&r, SFTP_ROOM_FILES, i, 1000, LONG_US);
-		ASSERT_INT_EQ(sftp_room_parallel(&r), 0);
+		start(&r, SFTP_SLOTS_FILES, i, 1000, LONG_US);
+		ASSERT_INT_EQ(sftp_slots_parallel(&r), 0);
 	}
 	TEST_DONE();
 
 	TEST_START("no more than there are, once they are full");
-	start(&r, SFTP_ROOM_FILES, 1024, 1000, LONG_US);
+	start(&r, SFTP_SLOTS_FILES, 1024, 1000, LONG_US);
 	for (i = 0; i < 7; i++)
-		sftp_room_begin(&r, 0, 1);
-	sftp_room_full(&r);
+		sftp_slots_begin(&r, 0, 1);
+	sftp_slots_full(&r);
 	ASSERT_U_INT_EQ(fill(&r, 1), 0);
-	sftp_room_rtt(&r, LONG_US);
+	sftp_slots_rtt(&r, LONG_US);
 	ASSERT_U_INT_EQ(fill(&r, 1) + fill_dirs(&r), 0);
 	/* There is always room for one. */
 	while (r.files != 0)
-		sftp_room_end(&r, 0, 1);
-	sftp_room_full(&r);
+		sftp_slots_end(&r, 0, 1);
+	sftp_slots_full(&r);
 	ASSERT_U_INT_EQ(fill(&r, 1), 1);
 	TEST_DONE();
 }
@@ -141,102 +141,102 @@ test_descriptors(void)
 static void
 test_files(void)
 {
-	struct sftp_room r;
+	struct sftp_slots r;
 	u_int i, n;
 
 	TEST_START("incomplete files");
-	for (i = 0; i <= SFTP_ROOM_FILES + 1; i++) {
-		sftp_room_init(&r, i);
-		for (n = 0; sftp_room_open(&r); n++)
+	for (i = 0; i <= SFTP_SLOTS_FILES + 1; i++) {
+		sftp_slots_init(&r, i);
+		for (n = 0; sftp_slots_open(&r); n++)
 			r.open++;
-		ASSERT_U_INT_EQ(n, MINIMUM(MAXIMUM(i, 1), SFTP_ROOM_FILES));
-		ASSERT_INT_EQ(sftp_room_parallel(&r), i > 1);
+		ASSERT_U_INT_EQ(n, MINIMUM(MAXIMUM(i, 1), SFTP_SLOTS_FILES));
+		ASSERT_INT_EQ(sftp_slots_parallel(&r), i > 1);
 	}
-	ASSERT_U_INT_EQ(SFTP_ROOM_FILES, 64);
+	ASSERT_U_INT_EQ(SFTP_SLOTS_FILES, 64);
 	TEST_DONE();
 
 	TEST_START("bytes");
-	start(&r, SFTP_ROOM_FILES, 1024, 1000, LONG_US);
+	start(&r, SFTP_SLOTS_FILES, 1024, 1000, LONG_US);
 	ASSERT_U_INT_EQ(fill(&r, 10 * MIB), 6);
 	ASSERT_U_INT_EQ(fill(&r, 4 * MIB), 1);
 	ASSERT_U64_EQ(r.bytes, 64 * MIB);
-	ASSERT_INT_EQ(sftp_room_file(&r, 1), SFTP_PLACE_LATER);
+	ASSERT_INT_EQ(sftp_slots_file(&r, 1), SFTP_PLACE_LATER);
 	ASSERT_U_INT_EQ(fill(&r, 0), 430);
 	/* What ends gives its bytes back, again and again. */
 	for (i = 0; i < 100; i++) {
-		sftp_room_end(&r, 0, 10 * MIB);
+		sftp_slots_end(&r, 0, 10 * MIB);
 		ASSERT_U_INT_EQ(fill(&r, 10 * MIB), 1);
 	}
 	TEST_DONE();
 
 	TEST_START("large files");
-	start(&r, SFTP_ROOM_FILES, 1024, 1000, LONG_US);
-	ASSERT_INT_EQ(sftp_room_file(&r, 16 * MIB), SFTP_PLACE_HERE);
-	ASSERT_INT_EQ(sftp_room_file(&r, 16 * MIB + 1), SFTP_PLACE_ALONE);
-	ASSERT_INT_EQ(sftp_room_file(&r, UINT64_MAX), SFTP_PLACE_ALONE);
+	start(&r, SFTP_SLOTS_FILES, 1024, 1000, LONG_US);
+	ASSERT_INT_EQ(sftp_slots_file(&r, 16 * MIB), SFTP_PLACE_HERE);
+	ASSERT_INT_EQ(sftp_slots_file(&r, 16 * MIB + 1), SFTP_PLACE_ALONE);
+	ASSERT_INT_EQ(sftp_slots_file(&r, UINT64_MAX), SFTP_PLACE_ALONE);
 	r.alone = 1;
-	ASSERT_INT_EQ(sftp_room_file(&r, 0), SFTP_PLACE_LATER);
+	ASSERT_INT_EQ(sftp_slots_file(&r, 0), SFTP_PLACE_LATER);
 	TEST_DONE();
 }
 
 /* Asks until there is no room, and returns the bytes. */
 static uint64_t
-ask(struct sftp_depth *d, size_t len)
+ask(struct sftp_inflight *d, size_t len)
 {
 	uint64_t n = 0;
 
-	for (; sftp_depth_room(d, len); n += len)
-		sftp_depth_ask(d, len);
+	for (; sftp_inflight_room(d, len); n += len)
+		sftp_inflight_ask(d, len);
 	return n;
 }
 
 static void
 test_asked(void)
 {
-	struct sftp_depth d;
+	struct sftp_inflight d;
 	double now = 1;
 	u_int i;
 
 	TEST_START("bytes asked for");
-	sftp_depth_init(&d, 0, now);
-	ASSERT_U64_EQ(ask(&d, 255 * 1024), SFTP_DEPTH_BASE);
-	sftp_depth_end(&d, 255 * 1024);
+	sftp_inflight_init(&d, 0, now);
+	ASSERT_U64_EQ(ask(&d, 255 * 1024), SFTP_INFLIGHT_BASE);
+	sftp_inflight_end(&d, 255 * 1024);
 	ASSERT_U64_EQ(ask(&d, 255 * 1024), 255 * 1024);
 	/* A small request takes memory, too. */
-	sftp_depth_init(&d, 0, now);
-	ASSERT_U64_EQ(ask(&d, 1), SFTP_DEPTH_BASE / SFTP_DEPTH_LEAST);
-	ASSERT_U_INT_EQ(sftp_depth_requests(&d, 1),
-	    SFTP_DEPTH_BASE / SFTP_DEPTH_LEAST);
+	sftp_inflight_init(&d, 0, now);
+	ASSERT_U64_EQ(ask(&d, 1), SFTP_INFLIGHT_BASE / SFTP_INFLIGHT_LEAST);
+	ASSERT_U_INT_EQ(sftp_inflight_max(&d, 1),
+	    SFTP_INFLIGHT_BASE / SFTP_INFLIGHT_LEAST);
 	/* What the user said, but what stock has at least */
-	sftp_depth_init(&d, 100, now);
+	sftp_inflight_init(&d, 100, now);
 	ASSERT_U64_EQ(ask(&d, 255 * 1024), 100 * 255 * 1024);
-	sftp_depth_init(&d, 1, now);
-	ASSERT_U64_EQ(ask(&d, 255 * 1024), SFTP_DEPTH_BASE);
+	sftp_inflight_init(&d, 1, now);
+	ASSERT_U64_EQ(ask(&d, 255 * 1024), SFTP_INFLIGHT_BASE);
 	/* However fast and far the server claims to be */
-	sftp_depth_init(&d, 0, now);
-	sftp_depth_opened(&d, now, now + 2);
+	sftp_inflight_init(&d, 0, now);
+	sftp_inflight_opened(&d, now, now + 2);
 	for (i = 0; i < 100000; i++)
-		sftp_depth_done(&d, 255 * 1024, now += 0.0001);
-	ASSERT_U64_LE(ask(&d, 255 * 1024), SFTP_DEPTH_MAX);
+		sftp_inflight_got(&d, 255 * 1024, now += 0.0001);
+	ASSERT_U64_LE(ask(&d, 255 * 1024), SFTP_INFLIGHT_MAX);
 	/* One file may always send as many as it may have. */
-	sftp_depth_init(&d, 0, now);
-	for (i = 1; i < sftp_depth_requests(&d, 32768); i++)
-		sftp_depth_ask(&d, 32768);
-	ASSERT_INT_EQ(sftp_depth_room(&d, 32768), 1);
-	sftp_depth_end(&d, SIZE_MAX);
+	sftp_inflight_init(&d, 0, now);
+	for (i = 1; i < sftp_inflight_max(&d, 32768); i++)
+		sftp_inflight_ask(&d, 32768);
+	ASSERT_INT_EQ(sftp_inflight_room(&d, 32768), 1);
+	sftp_inflight_end(&d, SIZE_MAX);
 	ASSERT_U64_EQ(d.asked, 0);
 	TEST_DONE();
 
 	TEST_START("an open behind data is no round trip time");
-	sftp_depth_init(&d, 0, now);
-	sftp_depth_opened(&d, now, now + 0.1);
-	sftp_depth_ask(&d, 1000);
-	sftp_depth_opened(&d, now, now + 5);
+	sftp_inflight_init(&d, 0, now);
+	sftp_inflight_opened(&d, now, now + 0.1);
+	sftp_inflight_ask(&d, 1000);
+	sftp_inflight_opened(&d, now, now + 5);
 	ASSERT_U64_LE(d.rtt_us, 100001);
-	sftp_depth_opened(&d, now, now + 0.05);
+	sftp_inflight_opened(&d, now, now + 0.05);
 	ASSERT_U64_LE(d.rtt_us, 50001);
-	sftp_depth_end(&d, 1000);
-	sftp_depth_opened(&d, now, now + 5);
+	sftp_inflight_end(&d, 1000);
+	sftp_inflight_opened(&d, now, now + 5);
 	ASSERT_U64_GE(d.rtt_us, 4999999);
 	TEST_DONE();
 }
@@ -244,25 +244,25 @@ test_asked(void)
 static void
 test_rest(void)
 {
-	struct sftp_rest rest = { 0 };
+	struct sftp_finish rest = { 0 };
 
 	TEST_START("answers to what follows the data");
-	ASSERT_INT_EQ(sftp_rest_got(&rest, 0, SSH2_FX_FAILURE), 0);
-	ASSERT_INT_EQ(sftp_rest_end(&rest), 0);
-	ASSERT_U_INT_EQ(sftp_rest_add(&rest, 7), 7);
-	ASSERT_U_INT_EQ(sftp_rest_add(&rest, 8), 8);
-	ASSERT_U_INT_EQ(sftp_rest_add(&rest, 9), 9);
-	ASSERT_INT_EQ(sftp_rest_got(&rest, 6, SSH2_FX_FAILURE), 0);
-	ASSERT_INT_EQ(sftp_rest_got(&rest, 8, SSH2_FX_FAILURE), 1);
-	ASSERT_INT_EQ(sftp_rest_got(&rest, 9, SSH2_FX_OK), 1);
-	ASSERT_INT_EQ(sftp_rest_end(&rest), 0);	/* as stock: attributes */
-	ASSERT_INT_EQ(sftp_rest_got(&rest, 9, SSH2_FX_FAILURE), 1);
-	ASSERT_INT_EQ(sftp_rest_end(&rest), -1);
+	ASSERT_INT_EQ(sftp_finish_got(&rest, 0, SSH2_FX_FAILURE), 0);
+	ASSERT_INT_EQ(sftp_finish_end(&rest), 0);
+	ASSERT_U_INT_EQ(sftp_finish_add(&rest, 7), 7);
+	ASSERT_U_INT_EQ(sftp_finish_add(&rest, 8), 8);
+	ASSERT_U_INT_EQ(sftp_finish_add(&rest, 9), 9);
+	ASSERT_INT_EQ(sftp_finish_got(&rest, 6, SSH2_FX_FAILURE), 0);
+	ASSERT_INT_EQ(sftp_finish_got(&rest, 8, SSH2_FX_FAILURE), 1);
+	ASSERT_INT_EQ(sftp_finish_got(&rest, 9, SSH2_FX_OK), 1);
+	ASSERT_INT_EQ(sftp_finish_end(&rest), 0); /* as stock: attributes */
+	ASSERT_INT_EQ(sftp_finish_got(&rest, 9, SSH2_FX_FAILURE), 1);
+	ASSERT_INT_EQ(sftp_finish_end(&rest), -1);
 	TEST_DONE();
 }
 
 void
-test_sftproom(void)
+test_sftp_slots(void)
 {
 	test_descriptors();
 	test_files();

@@ -14,8 +14,8 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-#ifndef SFTP_MANY_H
-#define SFTP_MANY_H
+#ifndef SFTP_TREE_H
+#define SFTP_TREE_H
 
 #include <dirent.h>
 
@@ -29,11 +29,11 @@ struct sshbuf;
  * at any time, and gives way in the functions here and nowhere else, so that
  * nothing needs a lock.
  *
- * Where a system has no such threads, or a connection no struct sftp_many,
+ * Where a system has no such threads, or a connection no struct sftp_tree,
  * jobs run one after the other.
  */
 
-struct sftp_many;		/* of a connection */
+struct sftp_tree;		/* of a connection */
 
 /* What to copy, a file or a directory; the flags are sftp-client.c's. */
 struct sftp_job {
@@ -56,23 +56,23 @@ struct sftp_jobs {
 
 /*
  * From now on at most `files` files are incomplete at once, 1 to
- * SFTP_ROOM_FILES. With 1, files are copied one after the other.
+ * SFTP_SLOTS_FILES. With 1, files are copied one after the other.
  */
-void	 sftp_many_files(u_int files);
+void	 sftp_tree_files(u_int files);
 
 /*
  * Starts copies of a tree from or to conn, whose server can have that many
  * handles open. read() gets the connection's next message, which comes in on
  * one descriptor and goes out on the other. Returns NULL if files are to be
- * copied one after the other. All functions take NULL but sftp_many_get(),
- * sftp_many_ready(), sftp_many_expect() and sftp_many_forget().
+ * copied one after the other. All functions take NULL but sftp_tree_get(),
+ * sftp_tree_ready(), sftp_tree_expect() and sftp_tree_forget().
  */
-struct sftp_many *sftp_many_new(u_int handles, void (*read)(struct sftp_conn *,
+struct sftp_tree *sftp_tree_new(u_int handles, void (*read)(struct sftp_conn *,
 	    struct sshbuf *), struct sftp_conn *conn, int in, int out);
-void	 sftp_many_free(struct sftp_many *many);
+void	 sftp_tree_free(struct sftp_tree *tree);
 
 /* The same for the second connection, of copies between two servers. */
-void	 sftp_many_add(struct sftp_many *many, u_int handles,
+void	 sftp_tree_add(struct sftp_tree *tree, u_int handles,
 	    struct sftp_conn *conn, int in, int out);
 
 /*
@@ -80,68 +80,68 @@ void	 sftp_many_add(struct sftp_many *many, u_int handles,
  * the caller goes on. depth is a directory's, or 0 for a file. Waits while
  * there is no room.
  */
-void	 sftp_many_start(struct sftp_many *many, struct sftp_jobs *jobs,
+void	 sftp_tree_start(struct sftp_tree *tree, struct sftp_jobs *jobs,
 	    const struct sftp_job *model, const char *src, const char *dst,
 	    const Attrib *a, int depth);
 
 /* Waits for all of them. Returns 0, or -1 if one failed. */
-int	 sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs);
+int	 sftp_tree_wait(struct sftp_tree *tree, struct sftp_jobs *jobs);
 
 /* Waits until all of them have sent their last request, or failed. */
-void	 sftp_many_wait_sent(struct sftp_many *many, struct sftp_jobs *jobs);
+void	 sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs);
 
 /* A directory at that depth has sent its last request. Answers may be due. */
-void	 sftp_many_dir_sent(struct sftp_many *many, int depth);
+void	 sftp_tree_dir_sent(struct sftp_tree *tree, int depth);
 
 /*
  * The job that runs is about to send m on conn. Replies that are there are
  * read first, for a server that waits until they are takes no more requests.
  */
-void	 sftp_many_sent(struct sftp_many *many, const struct sftp_conn *conn,
+void	 sftp_tree_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
 	    const struct sshbuf *m);
 
 /* Nobody waits for the answer to the message that was sent last. */
-void	 sftp_many_forget(struct sftp_many *many);
+void	 sftp_tree_forget(struct sftp_tree *tree);
 
 /*
  * Gets the next message from conn for the job that runs into m. Other jobs run
  * until it is there.
  */
-void	 sftp_many_get(struct sftp_many *many, const struct sftp_conn *conn,
+void	 sftp_tree_get(struct sftp_tree *tree, const struct sftp_conn *conn,
 	    struct sshbuf *m);
 
 /* Returns 1 if a message from conn is there to get. */
-int	 sftp_many_ready(const struct sftp_many *many,
+int	 sftp_tree_ready(const struct sftp_tree *tree,
 	    const struct sftp_conn *conn);
 
 /* Waits until n messages are there to get. */
-void	 sftp_many_expect(struct sftp_many *many, u_int n);
+void	 sftp_tree_expect(struct sftp_tree *tree, u_int n);
 
 /* The messages that are there to get are not wanted any more. */
-void	 sftp_many_drop(struct sftp_many *many);
+void	 sftp_tree_drop(struct sftp_tree *tree);
 
 /*
  * path, which the job that runs is about to create or to write to, will be
  * incomplete. Waits while too many files are. Returns 0, or -1 if the user
  * interrupts: the file is not to be touched then.
  */
-int	 sftp_many_begin(struct sftp_many *many, const char *path);
+int	 sftp_tree_begin(struct sftp_tree *tree, const char *path);
 
 /* All that makes it complete has been sent. Answers may be due. */
-void	 sftp_many_complete(struct sftp_many *many);
+void	 sftp_tree_complete(struct sftp_tree *tree);
 
 /*
  * open(2) and opendir(3), but they wait for another job to end where there are
  * no descriptors left. What they return and set is as there.
  */
-int	 sftp_many_open(struct sftp_many *many, const char *path, int flags,
+int	 sftp_tree_open(struct sftp_tree *tree, const char *path, int flags,
 	    mode_t mode);
-DIR	*sftp_many_opendir(struct sftp_many *many, const char *path);
+DIR	*sftp_tree_opendir(struct sftp_tree *tree, const char *path);
 
 /*
  * The job that runs is about to write to fd. Waits while another job writes to
  * the same file by another name.
  */
-void	 sftp_many_own(struct sftp_many *many, int fd);
+void	 sftp_tree_own(struct sftp_tree *tree, int fd);
 
-#endif /* SFTP_MANY_H */
+#endif /* SFTP_TREE_H */

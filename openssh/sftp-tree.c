@@ -48,16 +48,16 @@
 #include "sftp.h"
 #include "sftp-common.h"
 #include "sftp-count.h"
-#include "sftp-many.h"
-#include "sftp-reply.h"
-#include "sftp-room.h"
-#include "sftp-torn.h"
-#include "sftp-watch.h"
+#include "sftp-tree.h"
+#include "sftp-poll.h"
+#include "sftp-slots.h"
+#include "sftp-incomplete.h"
+#include "sftp-bottleneck.h"
 
 extern volatile sig_atomic_t interrupted;
 extern int showprogress;
 
-static u_int files_max = SFTP_ROOM_FILES;
+static u_int files_max = SFTP_SLOTS_FILES;
 
 #ifdef HAVE_THREADS
 
@@ -87,7 +87,7 @@ struct message {
 /* A job and its thread; or the program's first thread, which has no job. */
 struct fiber {
 	struct sftp_job job;
-	struct sftp_many *many;
+	struct sftp_tree *tree;
 	struct sftp_jobs *jobs;
 	pthread_t thread;
 	pthread_cond_t wake;
@@ -97,7 +97,7 @@ struct fiber {
 	uint64_t size;		/* bytes, of a file */
 	int unsent;		/* its job has requests to send */
 	int open;		/* its file is incomplete */
-	int torn;		/* number in sftp-torn.c, or -1 */
+	int torn;		/* number in sftp-incomplete.c, or -1 */
 	int holds;		/* it has a file open here */
 	int owns;		/* it writes to the file that these two are */
 	dev_t dev;
@@ -129,12 +129,12 @@ struct end {
 
 #define ENDS		2
 
-struct sftp_many {
+struct sftp_tree {
 	void (*read)(struct sftp_conn *, struct sshbuf *);
 	struct end ends[ENDS];
 	u_int nends;
 	uint64_t rtt_us;	/* the longer one, of the first requests */
-	struct sftp_room room;
+	struct sftp_slots room;
 	u_int holders;		/* fibers that have a file open here */
 	struct sent *last;	/* sent */
 	struct fibers ready, idle;
@@ -155,9 +155,9 @@ sent_cmp(struct sent *a, struct sent *b)
 RB_GENERATE_STATIC(requests, sent, entry, sent_cmp)
 
 static void
-fiber_init(struct fiber *f, struct sftp_many *many)
+fiber_init(struct fiber *f, struct sftp_tree *tree)
 {
-	f->many = many;
+	f->tree = tree;
 	f->torn = -1;
 	TAILQ_INIT(&f->inbox);
 	if (pthread_cond_init(&f->wake, NULL) != 0)
@@ -166,26 +166,26 @@ fiber_init(struct fiber *f, struct sftp_many *many)
 
 /* Wakes the jobs that wait for another to end. */
 static void
-wake_waiting(struct sftp_many *many)
+wake_waiting(struct sftp_tree *tree)
 {
-	TAILQ_CONCAT(&many->ready, &many->waiting, entry);
+	TAILQ_CONCAT(&tree->ready, &tree->waiting, entry);
 }
 
 static struct end *
-end_of(struct sftp_many *many, const struct sftp_conn *conn)
+end_of(struct sftp_tree *tree, const struct sftp_conn *conn)
 {
-	return &many->ends[many->ends[0].conn == conn ? 0 : 1];
+	return &tree->ends[tree->ends[0].conn == conn ? 0 : 1];
 }
 
 /* How many jobs the round trip is worth */
 static void
-see_rtt(struct sftp_many *many, struct end *e)
+see_rtt(struct sftp_tree *tree, struct end *e)
 {
 	if (e->asked == 0)
 		return;
-	many->rtt_us = MAXIMUM(many->rtt_us,
+	tree->rtt_us = MAXIMUM(tree->rtt_us,
 	    (monotime_double() - e->asked) * 1000000);
-	sftp_room_rtt(&many->room, many->rtt_us);
+	sftp_slots_rtt(&tree->room, tree->rtt_us);
 	e->asked = 0;
 }
 
@@ -216,7 +216,7 @@ check_reply(struct message *msg, const struct sent *sent)
 
 /* Reads a message and hands it to whose request it answers. */
 static void
-deliver_from(struct sftp_many *many, struct end *e)
+deliver_from(struct sftp_tree *tree, struct end *e)
 {
 	struct message *msg = xcalloc(1, sizeof(*msg));
 	struct sent *sent, find;
@@ -225,14 +225,14 @@ deliver_from(struct sftp_many *many, struct end *e)
 	if ((msg->m = sshbuf_new()) == NULL)
 		fatal_f("sshbuf_new failed");
 	msg->from = e;
-	many->read(e->conn, msg->m);
+	tree->read(e->conn, msg->m);
 	if (sshbuf_len(msg->m) < REPLY_HEAD)
 		fatal("Received message too short %zu", sshbuf_len(msg->m));
 	find.id = PEEK_U32(sshbuf_ptr(msg->m) + 1);
 	if ((sent = RB_FIND(requests, &e->requests, &find)) == NULL)
 		fatal("Unexpected reply %u", find.id);
 	check_reply(msg, sent);
-	see_rtt(many, e);
+	see_rtt(tree, e);
 	f = sent->fiber;
 	RB_REMOVE(requests, &e->requests, sent);
 	free(sent);
@@ -244,35 +244,35 @@ deliver_from(struct sftp_many *many, struct end *e)
 	TAILQ_INSERT_TAIL(&f->inbox, msg, entry);
 	if (f->blocked) {
 		f->blocked = 0;
-		TAILQ_INSERT_TAIL(&many->ready, f, entry);
+		TAILQ_INSERT_TAIL(&tree->ready, f, entry);
 	}
 }
 
 /* Waits for a message. Returns 0 if none is to come. */
 static int
-deliver(struct sftp_many *many)
+deliver(struct sftp_tree *tree)
 {
 	struct pollfd pfd[ENDS];
 	u_int i, due = 0;
 
-	for (i = 0; i < many->nends; i++) {
-		pfd[i].fd = many->ends[i].in;
+	for (i = 0; i < tree->nends; i++) {
+		pfd[i].fd = tree->ends[i].in;
 		pfd[i].events = POLLIN;
 		pfd[i].revents = 0;
-		if (RB_EMPTY(&many->ends[i].requests))
+		if (RB_EMPTY(&tree->ends[i].requests))
 			pfd[i].fd = -1;
 		else
 			due++;
 	}
-	sftp_watch(SFTP_WAITS);
-	while (due > 1 && poll(pfd, many->nends, -1) == -1) {
+	sftp_bottleneck_now(SFTP_WAITS);
+	while (due > 1 && poll(pfd, tree->nends, -1) == -1) {
 		if (errno != EINTR)
 			fatal_f("poll: %s", strerror(errno));
 	}
-	sftp_watch(SFTP_WORKS);
-	for (i = 0; i < many->nends; i++) {
+	sftp_bottleneck_now(SFTP_WORKS);
+	for (i = 0; i < tree->nends; i++) {
 		if (pfd[i].fd != -1 && (due == 1 || pfd[i].revents != 0)) {
-			deliver_from(many, &many->ends[i]);
+			deliver_from(tree, &tree->ends[i]);
 			break;
 		}
 	}
@@ -281,16 +281,16 @@ deliver(struct sftp_many *many)
 
 /* Lets the next one run that can. It is on no list then. */
 static struct fiber *
-pass_on(struct sftp_many *many)
+pass_on(struct sftp_tree *tree)
 {
 	struct fiber *f;
 
-	while ((f = TAILQ_FIRST(&many->ready)) == NULL) {
-		if (!deliver(many))
+	while ((f = TAILQ_FIRST(&tree->ready)) == NULL) {
+		if (!deliver(tree))
 			fatal_f("all wait, and nothing is under way");
 	}
-	TAILQ_REMOVE(&many->ready, f, entry);
-	many->now = f;
+	TAILQ_REMOVE(&tree->ready, f, entry);
+	tree->now = f;
 	showprogress = f->progress;
 	f->runs = 1;
 	pthread_cond_signal(&f->wake);
@@ -302,33 +302,33 @@ pass_on(struct sftp_many *many)
  * program must not do so beside the code that finds the connection gone.
  */
 static void
-wait_turn(struct sftp_many *many, struct fiber *f)
+wait_turn(struct sftp_tree *tree, struct fiber *f)
 {
 	sigset_t all;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	while (!f->runs)
-		pthread_cond_wait(&f->wake, &many->lock);
-	pthread_sigmask(SIG_SETMASK, &many->signals, NULL);
+		pthread_cond_wait(&f->wake, &tree->lock);
+	pthread_sigmask(SIG_SETMASK, &tree->signals, NULL);
 }
 
 /* Lets others run until it is f's turn again. */
 static void
-give_way(struct sftp_many *many, struct fiber *f)
+give_way(struct sftp_tree *tree, struct fiber *f)
 {
 	f->runs = 0;
 	f->progress = showprogress;
-	if (pass_on(many) != f)
-		wait_turn(many, f);
+	if (pass_on(tree) != f)
+		wait_turn(tree, f);
 }
 
 /* Until the job of a file has ended */
 static void
-wait_for_room(struct sftp_many *many)
+wait_for_room(struct sftp_tree *tree)
 {
-	TAILQ_INSERT_TAIL(&many->waiting, many->now, entry);
-	give_way(many, many->now);
+	TAILQ_INSERT_TAIL(&tree->waiting, tree->now, entry);
+	give_way(tree, tree->now);
 }
 
 /* As if its meter had run: a line, in one piece */
@@ -345,66 +345,66 @@ say_done(const struct fiber *f)
 
 /* Wakes one job that waits to open a file. */
 static void
-wake_opening(struct sftp_many *many)
+wake_opening(struct sftp_tree *tree)
 {
 	struct fiber *f;
 
-	if ((f = TAILQ_FIRST(&many->opening)) == NULL)
+	if ((f = TAILQ_FIRST(&tree->opening)) == NULL)
 		return;
-	TAILQ_REMOVE(&many->opening, f, entry);
-	TAILQ_INSERT_TAIL(&many->ready, f, entry);
+	TAILQ_REMOVE(&tree->opening, f, entry);
+	TAILQ_INSERT_TAIL(&tree->ready, f, entry);
 }
 
 /* Another file may be incomplete now. */
 static void
-close_file(struct sftp_many *many, struct fiber *f)
+close_file(struct sftp_tree *tree, struct fiber *f)
 {
 	if (!f->open)
 		return;
 	f->open = 0;
-	many->room.open--;
-	wake_opening(many);
+	tree->room.open--;
+	wake_opening(tree);
 }
 
 /* Wakes the directory that waits for these jobs. */
 static void
-wake_parent(struct sftp_many *many, struct sftp_jobs *jobs)
+wake_parent(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
 	if (jobs->waits != NULL)
-		TAILQ_INSERT_TAIL(&many->ready, jobs->waits, entry);
+		TAILQ_INSERT_TAIL(&tree->ready, jobs->waits, entry);
 	jobs->waits = NULL;
 }
 
 /* The job sends no more requests. */
 static void
-job_sent(struct sftp_many *many, struct fiber *f)
+job_sent(struct sftp_tree *tree, struct fiber *f)
 {
 	if (!f->unsent)
 		return;
 	f->unsent = 0;
 	if (--f->jobs->unsent == 0)
-		wake_parent(many, f->jobs);
+		wake_parent(tree, f->jobs);
 }
 
 /* A file has been copied, or has failed: what its job held is free again. */
 static void
-file_ends(struct sftp_many *many, struct fiber *f, int failed)
+file_ends(struct sftp_tree *tree, struct fiber *f, int failed)
 {
 	/* Otherwise an error has named it. */
 	if (failed && f->open && interrupted)
-		sftp_torn_say(f->torn);
-	close_file(many, f);
-	sftp_torn_end(f->torn);
+		sftp_incomplete_say(f->torn);
+	close_file(tree, f);
+	sftp_incomplete_end(f->torn);
 	f->torn = -1;
 	if (f->owns)
-		TAILQ_REMOVE(&many->owners, f, owner);
-	many->holders -= f->holds;
+		TAILQ_REMOVE(&tree->owners, f, owner);
+	tree->holders -= f->holds;
 	f->owns = f->holds = 0;
-	wake_waiting(many);
+	wake_waiting(tree);
 }
 
 static void
-run_job(struct sftp_many *many, struct fiber *f)
+run_job(struct sftp_tree *tree, struct fiber *f)
 {
 	int progress = showprogress, r;
 
@@ -418,12 +418,12 @@ run_job(struct sftp_many *many, struct fiber *f)
 		f->jobs->failed = 1;
 	else if (progress && f->job.depth == 0 && f->size != 0)
 		say_done(f);
-	sftp_room_end(&many->room, f->job.depth != 0, f->size);
+	sftp_slots_end(&tree->room, f->job.depth != 0, f->size);
 	if (f->job.depth == 0)
-		file_ends(many, f, r != 0);
-	job_sent(many, f);
+		file_ends(tree, f, r != 0);
+	job_sent(tree, f);
 	if (--f->jobs->running == 0)
-		wake_parent(many, f->jobs);
+		wake_parent(tree, f->jobs);
 	free(f->job.src);
 	free(f->job.dst);
 }
@@ -432,22 +432,22 @@ static void *
 fiber_main(void *arg)
 {
 	struct fiber *f = arg;
-	struct sftp_many *many = f->many;
+	struct sftp_tree *tree = f->tree;
 
-	pthread_mutex_lock(&many->lock);
-	wait_turn(many, f);
+	pthread_mutex_lock(&tree->lock);
+	wait_turn(tree, f);
 	while (f->job.run != NULL) {
-		run_job(many, f);
-		TAILQ_INSERT_TAIL(&many->idle, f, entry);
-		give_way(many, f);
+		run_job(tree, f);
+		TAILQ_INSERT_TAIL(&tree->idle, f, entry);
+		give_way(tree, f);
 	}
-	pthread_mutex_unlock(&many->lock);
+	pthread_mutex_unlock(&tree->lock);
 	return NULL;
 }
 
 /* Returns NULL when there can be no more threads. */
 static struct fiber *
-fiber_new(struct sftp_many *many)
+fiber_new(struct sftp_tree *tree)
 {
 	struct fiber *f = calloc(1, sizeof(*f));
 	pthread_attr_t attr;
@@ -456,7 +456,7 @@ fiber_new(struct sftp_many *many)
 
 	if (f == NULL)
 		return NULL;
-	fiber_init(f, many);
+	fiber_init(f, tree);
 	/* It starts with them blocked, until its turn. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
@@ -465,7 +465,7 @@ fiber_new(struct sftp_many *many)
 		r = pthread_create(&f->thread, &attr, fiber_main, f);
 		pthread_attr_destroy(&attr);
 	}
-	pthread_sigmask(SIG_SETMASK, &many->signals, NULL);
+	pthread_sigmask(SIG_SETMASK, &tree->signals, NULL);
 	if (r != 0) {
 		debug_f("pthread_create: %s", strerror(r));
 		pthread_cond_destroy(&f->wake);
@@ -477,113 +477,113 @@ fiber_new(struct sftp_many *many)
 
 /* It gets no job, and ends. */
 static void
-fiber_free(struct sftp_many *many, struct fiber *f)
+fiber_free(struct sftp_tree *tree, struct fiber *f)
 {
 	f->job.run = NULL;
 	f->runs = 1;
 	pthread_cond_signal(&f->wake);
-	pthread_mutex_unlock(&many->lock);
+	pthread_mutex_unlock(&tree->lock);
 	pthread_join(f->thread, NULL);
-	pthread_mutex_lock(&many->lock);
+	pthread_mutex_lock(&tree->lock);
 	pthread_cond_destroy(&f->wake);
 	free(f);
 }
 
 void
-sftp_many_add(struct sftp_many *many, u_int handles, struct sftp_conn *conn,
+sftp_tree_add(struct sftp_tree *tree, u_int handles, struct sftp_conn *conn,
     int in, int out)
 {
 	struct end *e;
 
-	if (many == NULL)
+	if (tree == NULL)
 		return;
-	if (many->nends == ENDS)
+	if (tree->nends == ENDS)
 		fatal_f("more than %d connections", ENDS);
-	e = &many->ends[many->nends++];
+	e = &tree->ends[tree->nends++];
 	e->conn = conn;
 	e->in = in;
 	e->out = out;
 	e->asked = monotime_double();
 	RB_INIT(&e->requests);
-	sftp_room_limit(&many->room, handles);
+	sftp_slots_limit(&tree->room, handles);
 }
 
-static struct sftp_many *
-many_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
+static struct sftp_tree *
+tree_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
     struct sftp_conn *conn, int in, int out)
 {
-	struct sftp_many *many;
-	struct sftp_room room;
+	struct sftp_tree *tree;
+	struct sftp_slots room;
 	struct rlimit rl;
 
-	sftp_room_init(&room, files_max);
+	sftp_slots_init(&room, files_max);
 	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
-		sftp_room_limit(&room, rl.rlim_cur);
+		sftp_slots_limit(&room, rl.rlim_cur);
 #ifdef RLIMIT_AS
 	if (getrlimit(RLIMIT_AS, &rl) == 0)
-		sftp_room_limit(&room, rl.rlim_cur / JOB_SIZE);
+		sftp_slots_limit(&room, rl.rlim_cur / JOB_SIZE);
 #endif
-	sftp_room_limit(&room, handles);
-	if (!sftp_room_parallel(&room))
+	sftp_slots_limit(&room, handles);
+	if (!sftp_slots_parallel(&room))
 		return NULL;
 #ifdef __GLIBC__
 	/* One thread runs at a time; an arena each is 64 MiB of addresses. */
 	(void)mallopt(M_ARENA_MAX, 1);
 #endif
-	many = xcalloc(1, sizeof(*many));
-	many->read = read;
-	many->room = room;
-	sftp_many_add(many, handles, conn, in, out);
-	TAILQ_INIT(&many->ready);
-	TAILQ_INIT(&many->waiting);
-	TAILQ_INIT(&many->opening);
-	TAILQ_INIT(&many->idle);
-	TAILQ_INIT(&many->owners);
-	fiber_init(&many->first, many);
-	many->now = &many->first;
-	if (pthread_mutex_init(&many->lock, NULL) != 0)
+	tree = xcalloc(1, sizeof(*tree));
+	tree->read = read;
+	tree->room = room;
+	sftp_tree_add(tree, handles, conn, in, out);
+	TAILQ_INIT(&tree->ready);
+	TAILQ_INIT(&tree->waiting);
+	TAILQ_INIT(&tree->opening);
+	TAILQ_INIT(&tree->idle);
+	TAILQ_INIT(&tree->owners);
+	fiber_init(&tree->first, tree);
+	tree->now = &tree->first;
+	if (pthread_mutex_init(&tree->lock, NULL) != 0)
 		fatal_f("pthread_mutex_init failed");
-	pthread_mutex_lock(&many->lock);
-	pthread_sigmask(SIG_SETMASK, NULL, &many->signals);
-	return many;
+	pthread_mutex_lock(&tree->lock);
+	pthread_sigmask(SIG_SETMASK, NULL, &tree->signals);
+	return tree;
 }
 
 static void
-many_free(struct sftp_many *many)
+tree_free(struct sftp_tree *tree)
 {
 	struct fiber *f;
 
-	if (many == NULL)
+	if (tree == NULL)
 		return;
-	while (deliver(many))
+	while (deliver(tree))
 		;
-	while ((f = TAILQ_FIRST(&many->idle)) != NULL) {
-		TAILQ_REMOVE(&many->idle, f, entry);
-		fiber_free(many, f);
+	while ((f = TAILQ_FIRST(&tree->idle)) != NULL) {
+		TAILQ_REMOVE(&tree->idle, f, entry);
+		fiber_free(tree, f);
 	}
-	pthread_mutex_unlock(&many->lock);
-	pthread_mutex_destroy(&many->lock);
-	pthread_cond_destroy(&many->first.wake);
-	free(many);
+	pthread_mutex_unlock(&tree->lock);
+	pthread_mutex_destroy(&tree->lock);
+	pthread_cond_destroy(&tree->first.wake);
+	free(tree);
 }
 
 /* In the caller's thread; a large file with nothing in parallel. */
 static int
-run_here(struct sftp_many *many, struct sftp_job *job)
+run_here(struct sftp_tree *tree, struct sftp_job *job)
 {
 	int r;
 
 	if (job->depth != 0)
 		return job->run(job);
-	while (many != NULL && (many->room.alone || many->room.files != 0))
-		wait_for_room(many);
+	while (tree != NULL && (tree->room.alone || tree->room.files != 0))
+		wait_for_room(tree);
 	sftp_count_next();
-	if (many == NULL)
+	if (tree == NULL)
 		return job->run(job);
-	many->room.alone = 1;
+	tree->room.alone = 1;
 	r = job->run(job);
-	many->room.alone = 0;
-	file_ends(many, many->now, r != 0);
+	tree->room.alone = 0;
+	file_ends(tree, tree->now, r != 0);
 	return r;
 }
 
@@ -592,57 +592,57 @@ run_here(struct sftp_many *many, struct sftp_job *job)
  * Waits while there is no room, or no thread to be had.
  */
 static struct fiber *
-fiber_for(struct sftp_many *many, int dir, uint64_t size)
+fiber_for(struct sftp_tree *tree, int dir, uint64_t size)
 {
 	enum sftp_place place;
 	struct fiber *f;
 
 	for (;;) {
-		if (dir && !sftp_room_dir(&many->room))
+		if (dir && !sftp_slots_dir(&tree->room))
 			return NULL;
-		while (!dir && (place = sftp_room_file(&many->room, size)) !=
+		while (!dir && (place = sftp_slots_file(&tree->room, size)) !=
 		    SFTP_PLACE_HERE) {
 			if (place == SFTP_PLACE_ALONE)
 				return NULL;
-			wait_for_room(many);
+			wait_for_room(tree);
 		}
-		if ((f = TAILQ_FIRST(&many->idle)) != NULL) {
-			TAILQ_REMOVE(&many->idle, f, entry);
+		if ((f = TAILQ_FIRST(&tree->idle)) != NULL) {
+			TAILQ_REMOVE(&tree->idle, f, entry);
 			return f;
 		}
-		if ((f = fiber_new(many)) != NULL)
+		if ((f = fiber_new(tree)) != NULL)
 			return f;
-		sftp_room_full(&many->room);
-		if (dir || many->room.files == 0)
+		sftp_slots_full(&tree->room);
+		if (dir || tree->room.files == 0)
 			return NULL;
-		wait_for_room(many);
+		wait_for_room(tree);
 	}
 }
 
 /* Returns 0 once the job has a thread of its own. */
 static int
-run_parallel(struct sftp_many *many, struct sftp_jobs *jobs,
+run_parallel(struct sftp_tree *tree, struct sftp_jobs *jobs,
     const struct sftp_job *job)
 {
 	struct fiber *f;
 	uint64_t size = job->depth == 0 ? job->a.size : 0;
 
-	if (many == NULL)
+	if (tree == NULL)
 		return -1;
 	/* A file of unknown size may be large. */
 	if (job->depth == 0 && (job->a.flags & SSH2_FILEXFER_ATTR_SIZE) == 0)
 		return -1;
-	if ((f = fiber_for(many, job->depth != 0, size)) == NULL)
+	if ((f = fiber_for(tree, job->depth != 0, size)) == NULL)
 		return -1;
 	f->job = *job;
 	f->jobs = jobs;
 	f->size = size;
 	f->progress = showprogress;
-	TAILQ_INSERT_TAIL(&many->ready, f, entry);
+	TAILQ_INSERT_TAIL(&tree->ready, f, entry);
 	jobs->running++;
 	jobs->unsent++;
 	f->unsent = 1;
-	sftp_room_begin(&many->room, job->depth != 0, size);
+	sftp_slots_begin(&tree->room, job->depth != 0, size);
 	return 0;
 }
 
@@ -658,45 +658,45 @@ data_of(const struct sshbuf *m)
 }
 
 void
-sftp_many_sent(struct sftp_many *many, const struct sftp_conn *conn,
+sftp_tree_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
     const struct sshbuf *m)
 {
 	struct sent *sent;
 	struct end *e;
 
-	if (many == NULL)
+	if (tree == NULL)
 		return;
-	e = end_of(many, conn);
+	e = end_of(tree, conn);
 	if (sshbuf_len(m) < REPLY_HEAD)
 		fatal_f("message of %zu bytes", sshbuf_len(m));
 	/* The server may take no more until its replies are read. */
-	sftp_watch(SFTP_WAITS);
-	while (!RB_EMPTY(&e->requests) && sftp_reply_first(e->in, e->out)) {
-		deliver_from(many, e);
-		sftp_watch(SFTP_WAITS);
+	sftp_bottleneck_now(SFTP_WAITS);
+	while (!RB_EMPTY(&e->requests) && sftp_poll_either(e->in, e->out)) {
+		deliver_from(tree, e);
+		sftp_bottleneck_now(SFTP_WAITS);
 	}
-	sftp_watch(SFTP_WORKS);
+	sftp_bottleneck_now(SFTP_WORKS);
 	sent = xcalloc(1, sizeof(*sent));
 	sent->id = PEEK_U32(sshbuf_ptr(m) + 1);
-	sent->fiber = many->now;
+	sent->fiber = tree->now;
 	sent->data_max = data_of(m);
 	if (RB_INSERT(requests, &e->requests, sent) != NULL)
 		fatal_f("request %u is under way already", sent->id);
-	many->last = sent;
+	tree->last = sent;
 }
 
 void
-sftp_many_forget(struct sftp_many *many)
+sftp_tree_forget(struct sftp_tree *tree)
 {
-	many->last->fiber = NULL;
+	tree->last->fiber = NULL;
 }
 
 void
-sftp_many_get(struct sftp_many *many, const struct sftp_conn *conn,
+sftp_tree_get(struct sftp_tree *tree, const struct sftp_conn *conn,
     struct sshbuf *m)
 {
-	struct fiber *f = many->now;
-	const struct end *e = end_of(many, conn);
+	struct fiber *f = tree->now;
+	const struct end *e = end_of(tree, conn);
 	struct message *msg;
 	int r;
 
@@ -708,7 +708,7 @@ sftp_many_get(struct sftp_many *many, const struct sftp_conn *conn,
 		if (msg != NULL)
 			break;
 		f->blocked = 1;
-		give_way(many, f);
+		give_way(tree, f);
 	}
 	TAILQ_REMOVE(&f->inbox, msg, entry);
 	sshbuf_reset(m);
@@ -719,11 +719,11 @@ sftp_many_get(struct sftp_many *many, const struct sftp_conn *conn,
 }
 
 int
-sftp_many_ready(const struct sftp_many *many, const struct sftp_conn *conn)
+sftp_tree_ready(const struct sftp_tree *tree, const struct sftp_conn *conn)
 {
 	const struct message *msg;
 
-	TAILQ_FOREACH(msg, &many->now->inbox, entry) {
+	TAILQ_FOREACH(msg, &tree->now->inbox, entry) {
 		if (msg->from->conn == conn)
 			return 1;
 	}
@@ -731,9 +731,9 @@ sftp_many_ready(const struct sftp_many *many, const struct sftp_conn *conn)
 }
 
 void
-sftp_many_expect(struct sftp_many *many, u_int n)
+sftp_tree_expect(struct sftp_tree *tree, u_int n)
 {
-	struct fiber *f = many->now;
+	struct fiber *f = tree->now;
 	struct message *msg;
 	u_int have;
 
@@ -744,53 +744,53 @@ sftp_many_expect(struct sftp_many *many, u_int n)
 		if (have >= n)
 			return;
 		f->blocked = 1;
-		give_way(many, f);
+		give_way(tree, f);
 	}
 }
 
 void
-sftp_many_drop(struct sftp_many *many)
+sftp_tree_drop(struct sftp_tree *tree)
 {
 	struct message *msg, *next;
 
-	if (many == NULL)
+	if (tree == NULL)
 		return;
-	TAILQ_FOREACH_SAFE(msg, &many->now->inbox, entry, next) {
+	TAILQ_FOREACH_SAFE(msg, &tree->now->inbox, entry, next) {
 		sshbuf_free(msg->m);
 		free(msg);
 	}
-	TAILQ_INIT(&many->now->inbox);
+	TAILQ_INIT(&tree->now->inbox);
 }
 
 int
-sftp_many_begin(struct sftp_many *many, const char *path)
+sftp_tree_begin(struct sftp_tree *tree, const char *path)
 {
-	if (many == NULL)
+	if (tree == NULL)
 		return 0;
-	while (!sftp_room_open(&many->room) && !interrupted) {
-		TAILQ_INSERT_TAIL(&many->opening, many->now, entry);
-		give_way(many, many->now);
+	while (!sftp_slots_open(&tree->room) && !interrupted) {
+		TAILQ_INSERT_TAIL(&tree->opening, tree->now, entry);
+		give_way(tree, tree->now);
 	}
 	if (interrupted) {
-		wake_opening(many);
+		wake_opening(tree);
 		return -1;
 	}
-	many->room.open++;
-	many->now->open = 1;
-	many->now->torn = sftp_torn_begin(path);
+	tree->room.open++;
+	tree->now->open = 1;
+	tree->now->torn = sftp_incomplete_begin(path);
 	return 0;
 }
 
 void
-sftp_many_complete(struct sftp_many *many)
+sftp_tree_complete(struct sftp_tree *tree)
 {
-	if (many == NULL)
+	if (tree == NULL)
 		return;
-	sftp_torn_sent(many->now->torn);
-	close_file(many, many->now);
+	sftp_incomplete_sent(tree->now->torn);
+	close_file(tree, tree->now);
 	/* A file in a directory's thread is not the whole of its job. */
-	if (many->now->job.depth == 0)
-		job_sent(many, many->now);
+	if (tree->now->job.depth == 0)
+		job_sent(tree, tree->now);
 }
 
 /*
@@ -798,53 +798,53 @@ sftp_many_complete(struct sftp_many *many)
  * Returns 0 if there is none.
  */
 static int
-wait_for_descriptors(struct sftp_many *many)
+wait_for_descriptors(struct sftp_tree *tree)
 {
 	int save_errno = errno;
 
-	if ((errno != EMFILE && errno != ENFILE) || many == NULL ||
-	    many->holders <= (u_int)many->now->holds)
+	if ((errno != EMFILE && errno != ENFILE) || tree == NULL ||
+	    tree->holders <= (u_int)tree->now->holds)
 		return 0;
-	sftp_room_full(&many->room);
-	wait_for_room(many);
+	sftp_slots_full(&tree->room);
+	wait_for_room(tree);
 	errno = save_errno;
 	return 1;
 }
 
 int
-sftp_many_open(struct sftp_many *many, const char *path, int flags,
+sftp_tree_open(struct sftp_tree *tree, const char *path, int flags,
     mode_t mode)
 {
 	int fd;
 
 	do {
 		fd = open(path, flags, mode);
-	} while (fd == -1 && wait_for_descriptors(many));
-	if (fd != -1 && many != NULL && !many->now->holds) {
-		many->now->holds = 1;
-		many->holders++;
+	} while (fd == -1 && wait_for_descriptors(tree));
+	if (fd != -1 && tree != NULL && !tree->now->holds) {
+		tree->now->holds = 1;
+		tree->holders++;
 	}
 	return fd;
 }
 
 DIR *
-sftp_many_opendir(struct sftp_many *many, const char *path)
+sftp_tree_opendir(struct sftp_tree *tree, const char *path)
 {
 	DIR *dir;
 
 	do {
 		dir = opendir(path);
-	} while (dir == NULL && wait_for_descriptors(many));
+	} while (dir == NULL && wait_for_descriptors(tree));
 	return dir;
 }
 
 /* Whether a job writes to that file */
 static int
-owned(struct sftp_many *many, const struct stat *st)
+owned(struct sftp_tree *tree, const struct stat *st)
 {
 	struct fiber *f;
 
-	TAILQ_FOREACH(f, &many->owners, owner) {
+	TAILQ_FOREACH(f, &tree->owners, owner) {
 		if (f->dev == st->st_dev && f->ino == st->st_ino)
 			return 1;
 	}
@@ -852,189 +852,189 @@ owned(struct sftp_many *many, const struct stat *st)
 }
 
 void
-sftp_many_own(struct sftp_many *many, int fd)
+sftp_tree_own(struct sftp_tree *tree, int fd)
 {
 	struct fiber *f;
 	struct stat st;
 
-	if (many == NULL || fstat(fd, &st) == -1 || !S_ISREG(st.st_mode))
+	if (tree == NULL || fstat(fd, &st) == -1 || !S_ISREG(st.st_mode))
 		return;
-	while (owned(many, &st))
-		wait_for_room(many);
-	f = many->now;
+	while (owned(tree, &st))
+		wait_for_room(tree);
+	f = tree->now;
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
 	f->owns = 1;
-	TAILQ_INSERT_TAIL(&many->owners, f, owner);
+	TAILQ_INSERT_TAIL(&tree->owners, f, owner);
 }
 
 int
-sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs)
+sftp_tree_wait(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
 	while (jobs->running != 0) {
-		jobs->waits = many->now;
-		give_way(many, many->now);
+		jobs->waits = tree->now;
+		give_way(tree, tree->now);
 	}
 	return jobs->failed ? -1 : 0;
 }
 
 void
-sftp_many_wait_sent(struct sftp_many *many, struct sftp_jobs *jobs)
+sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
 	while (jobs->unsent != 0) {
-		jobs->waits = many->now;
-		give_way(many, many->now);
+		jobs->waits = tree->now;
+		give_way(tree, tree->now);
 	}
 }
 
 void
-sftp_many_dir_sent(struct sftp_many *many, int depth)
+sftp_tree_dir_sent(struct sftp_tree *tree, int depth)
 {
 	/* One in another directory's thread is not the whole of its job. */
-	if (many != NULL && depth != 0 && many->now->job.depth == depth)
-		job_sent(many, many->now);
+	if (tree != NULL && depth != 0 && tree->now->job.depth == depth)
+		job_sent(tree, tree->now);
 }
 
 #else	/* HAVE_THREADS */
 
 static int
-run_parallel(struct sftp_many *many, struct sftp_jobs *jobs,
+run_parallel(struct sftp_tree *tree, struct sftp_jobs *jobs,
     const struct sftp_job *job)
 {
 	return -1;
 }
 
 static int
-run_here(struct sftp_many *many, struct sftp_job *job)
+run_here(struct sftp_tree *tree, struct sftp_job *job)
 {
 	if (job->depth == 0)
 		sftp_count_next();
 	return job->run(job);
 }
 
-static struct sftp_many *
-many_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
+static struct sftp_tree *
+tree_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
     struct sftp_conn *conn, int in, int out)
 {
 	return NULL;
 }
 
 static void
-many_free(struct sftp_many *many)
+tree_free(struct sftp_tree *tree)
 {
 }
 
 void
-sftp_many_add(struct sftp_many *many, u_int handles, struct sftp_conn *conn,
+sftp_tree_add(struct sftp_tree *tree, u_int handles, struct sftp_conn *conn,
     int in, int out)
 {
 }
 
 void
-sftp_many_sent(struct sftp_many *many, const struct sftp_conn *conn,
+sftp_tree_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
     const struct sshbuf *m)
 {
 }
 
 void
-sftp_many_forget(struct sftp_many *many)
+sftp_tree_forget(struct sftp_tree *tree)
 {
 }
 
 void
-sftp_many_get(struct sftp_many *many, const struct sftp_conn *conn,
+sftp_tree_get(struct sftp_tree *tree, const struct sftp_conn *conn,
     struct sshbuf *m)
 {
 }
 
 int
-sftp_many_ready(const struct sftp_many *many, const struct sftp_conn *conn)
+sftp_tree_ready(const struct sftp_tree *tree, const struct sftp_conn *conn)
 {
 	return 0;
 }
 
 void
-sftp_many_expect(struct sftp_many *many, u_int n)
+sftp_tree_expect(struct sftp_tree *tree, u_int n)
 {
 }
 
 void
-sftp_many_drop(struct sftp_many *many)
+sftp_tree_drop(struct sftp_tree *tree)
 {
 }
 
 int
-sftp_many_begin(struct sftp_many *many, const char *path)
+sftp_tree_begin(struct sftp_tree *tree, const char *path)
 {
 	return 0;
 }
 
 void
-sftp_many_complete(struct sftp_many *many)
+sftp_tree_complete(struct sftp_tree *tree)
 {
 }
 
 int
-sftp_many_open(struct sftp_many *many, const char *path, int flags,
+sftp_tree_open(struct sftp_tree *tree, const char *path, int flags,
     mode_t mode)
 {
 	return open(path, flags, mode);
 }
 
 DIR *
-sftp_many_opendir(struct sftp_many *many, const char *path)
+sftp_tree_opendir(struct sftp_tree *tree, const char *path)
 {
 	return opendir(path);
 }
 
 void
-sftp_many_own(struct sftp_many *many, int fd)
+sftp_tree_own(struct sftp_tree *tree, int fd)
 {
 }
 
 int
-sftp_many_wait(struct sftp_many *many, struct sftp_jobs *jobs)
+sftp_tree_wait(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
 	return jobs->failed ? -1 : 0;
 }
 
 void
-sftp_many_wait_sent(struct sftp_many *many, struct sftp_jobs *jobs)
+sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
 }
 
 void
-sftp_many_dir_sent(struct sftp_many *many, int depth)
+sftp_tree_dir_sent(struct sftp_tree *tree, int depth)
 {
 }
 
 #endif	/* HAVE_THREADS */
 
 void
-sftp_many_files(u_int files)
+sftp_tree_files(u_int files)
 {
 	files_max = files;
 }
 
-struct sftp_many *
-sftp_many_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
+struct sftp_tree *
+sftp_tree_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
     struct sftp_conn *conn, int in, int out)
 {
-	sftp_watch_begin();
+	sftp_bottleneck_begin();
 	sftp_count_start();
-	return many_new(handles, read, conn, in, out);
+	return tree_new(handles, read, conn, in, out);
 }
 
 void
-sftp_many_free(struct sftp_many *many)
+sftp_tree_free(struct sftp_tree *tree)
 {
-	many_free(many);
+	tree_free(tree);
 	sftp_count_end();
-	sftp_watch_end();
+	sftp_bottleneck_end();
 }
 
 void
-sftp_many_start(struct sftp_many *many, struct sftp_jobs *jobs,
+sftp_tree_start(struct sftp_tree *tree, struct sftp_jobs *jobs,
     const struct sftp_job *model, const char *src, const char *dst,
     const Attrib *a, int depth)
 {
@@ -1044,9 +1044,9 @@ sftp_many_start(struct sftp_many *many, struct sftp_jobs *jobs,
 	job.dst = xstrdup(dst);
 	job.a = *a;
 	job.depth = depth;
-	if (run_parallel(many, jobs, &job) == 0)
+	if (run_parallel(tree, jobs, &job) == 0)
 		return;
-	if (run_here(many, &job) != 0)
+	if (run_here(tree, &job) != 0)
 		jobs->failed = 1;
 	free(job.src);
 	free(job.dst);
