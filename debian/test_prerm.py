@@ -1,0 +1,110 @@
+"""prerm: no version is left with options in its configuration that it refuses.
+On files here; bdp-install does it with the packages."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OPTIONS = "ChannelWindowMax|TCPCongestion"
+
+
+@pytest.fixture
+def prerm(tmp_path):
+    """prerm(WORD...): what it does with sshd_config in tmp_path."""
+    with open(os.path.join(HERE, "prerm")) as f:
+        text = f.read()
+    script = tmp_path / "prerm"
+    for word, value in (("@PACKAGE@", "openssh-server"),
+                        ("@CONFIG@", f"{tmp_path}/sshd_config"),
+                        ("@OPTIONS@", OPTIONS), ("/etc/ssh", str(tmp_path))):
+        text = text.replace(word, value)
+    script.write_text(text)
+
+    def run(*words):
+        done = subprocess.run(["sh", str(script), *words],
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stdout == ""
+        return done.stderr
+    return run
+
+
+def config(folder, **files):
+    for name, text in files.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+
+TEXT = """Port 22
+ChannelWindowMax 64M
+# ChannelWindowMax 1M
+ChannelWindowMaximum
+Match User a
+\ttcpcongestion=bbr
+  "TCPCongestion" cubic
+\tBanner none
+"""
+LEFT = """Port 22
+#ChannelWindowMax 64M
+# ChannelWindowMax 1M
+ChannelWindowMaximum
+Match User a
+#\ttcpcongestion=bbr
+#  "TCPCongestion" cubic
+\tBanner none
+"""
+
+
+def test_another_version_takes_over(tmp_path, prerm):
+    config(tmp_path, sshd_config=TEXT)
+    said = prerm("upgrade", "1:9.2p1-2+deb12u11")
+    assert (tmp_path / "sshd_config").read_text() == LEFT
+    assert said.count("\n") == 1
+    assert f"openssh-server: {tmp_path}/sshd_config: " in said
+    assert "1:9.2p1-2+deb12u11" in said
+    assert prerm("upgrade", "1:9.2p1-2+deb12u11") == ""
+
+
+@pytest.mark.parametrize("words", [
+    ("upgrade", "1:9.2p1-2+deb12u11+bdp1"), ("remove",),
+    ("deconfigure", "in-favour", "x", "1"), ("failed-upgrade", "1")])
+def test_else_nothing_changes(tmp_path, prerm, words):
+    config(tmp_path, sshd_config=TEXT)
+    assert prerm(*words) == ""
+    assert (tmp_path / "sshd_config").read_text() == TEXT
+
+
+def test_included_files(tmp_path, prerm):
+    """Absolute, relative, with a pattern, in a circle, and none."""
+    line = "ChannelWindowMax none\n"
+    config(tmp_path, sshd_config=f'Include {tmp_path}/all/*.conf "more"\n'
+           "include = nowhere\n", more=line, all__a_conf=line, other=line,
+           deep=f"Include {tmp_path}/sshd_config deep\n{line}")
+    (tmp_path / "all" / "a_conf").rename(tmp_path / "all" / "a.conf")
+    (tmp_path / "all" / "b.conf").write_text("Include deep\n")
+    said = prerm("upgrade", "1:1")
+    assert said.count("\n") == 3
+    for name in ("more", "all/a.conf", "deep"):
+        assert "\n#ChannelWindowMax none\n" in \
+            "\n" + (tmp_path / name).read_text(), name
+    assert (tmp_path / "other").read_text() == line
+
+
+def test_a_file_keeps_its_mode_and_link(tmp_path, prerm):
+    config(tmp_path, there=TEXT)
+    (tmp_path / "there").chmod(0o640)
+    (tmp_path / "sshd_config").symlink_to("there")
+    prerm("upgrade", "1:1")
+    assert (tmp_path / "sshd_config").is_symlink()
+    assert (tmp_path / "there").read_text() == LEFT
+    assert (tmp_path / "there").stat().st_mode & 0o777 == 0o640
+
+
+def test_all_options_are_known():
+    """debian/lay takes them from here."""
+    with open(os.path.join(HERE, "..", "openssh", "bdp-options.h")) as f:
+        found = re.findall(r"^\tentry\((\w+),", f.read(), re.M)
+    assert "|".join(found) == OPTIONS
