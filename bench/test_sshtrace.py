@@ -15,7 +15,7 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-sys.path += [os.path.join(TOP, "openssh"), os.path.join(TOP, "hpn-tests")]
+sys.path.append(os.path.join(TOP, "hpn-tests", "lib"))
 import lab                              # noqa: E402
 from loopback import (OURS, PORT, PRISTINE, going_first,    # noqa: E402, F401
                       place, read, wait_until)

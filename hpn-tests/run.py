@@ -1,11 +1,11 @@
-"""run_tests.py [--at-once] PATH... [PYTEST OPTION...]: tests, by pytest. Ends
+"""run.py [--at-once] PATH... [PYTEST OPTION...]: tests, by pytest. Ends
 with "N passed, N failed, N skipped" alone on a line; exits 1 if any failed, or
 if there were none.
 
 --at-once: by several processes, each of which takes the next file (tally.py
 has the exceptions), one more than there are CPUs: tests wait a lot. Each test's
 line is whole; failures are told at the end, of all of them. One after the
-other where pytest-xdist is missing, and where the lab of hpn-tests is in real
+other where pytest-xdist is missing, and where the lab is in real
 time, which others would disturb.
 
 Where REQUIRE_ALL=1 is set, as CI does, nothing may be skipped: what this
@@ -20,7 +20,8 @@ import sys
 
 import pytest
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "lib"))      # tally.py
 WORKERS_MAX = 5
 
 
@@ -31,7 +32,7 @@ def at_once():
         return []
     backend = subprocess.run(
         ["sh", "-c", ". ./backend.sh; lab_backend"], text=True,
-        cwd=f"{TOP}/hpn-tests/lab", capture_output=True, check=True).stdout
+        cwd=os.path.join(HERE, "lab"), capture_output=True, check=True).stdout
     if backend.strip() != "uml":
         print("the lab is in real time: one test after the other")
         return []

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(HERE)
+TOP = os.path.dirname(os.path.dirname(HERE))
+TOOLS = os.path.join(TOP, "debian", "tools")
 QUICK = os.path.join(TOP, "build", "deb", "quick")
 
 
@@ -36,10 +37,10 @@ def can_boot():
 def test_installs_and_goes_back():
     if not can_boot():
         pytest.skip("no Debian can be started in namespaces here: not root?")
-    with open(os.path.join(HERE, "bases")) as f:
+    with open(os.path.join(TOP, "debian", "bases")) as f:
         if release() not in [line.split()[0] for line in f]:
             pytest.skip("this machine is none of the bases")
-    run(os.path.join(HERE, "quick"))
-    said = run(os.path.join(HERE, "check"), release(), DEBS=QUICK)
+    run(os.path.join(TOOLS, "quick"))
+    said = run(os.path.join(TOOLS, "check"), release(), DEBS=QUICK)
     assert "bdp-install: " in said and "all is well" in said
     assert f"bdp-hardening: {release()}: as Debian's: " in said

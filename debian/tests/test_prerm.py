@@ -7,14 +7,14 @@ import subprocess
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+DEBIAN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OPTIONS = "ChannelWindowMax|TCPCongestion"
 
 
 @pytest.fixture
 def prerm(tmp_path):
     """prerm(WORD...): what it does with sshd_config in tmp_path."""
-    with open(os.path.join(HERE, "prerm")) as f:
+    with open(os.path.join(DEBIAN, "overlay", "prerm")) as f:
         text = f.read()
     script = tmp_path / "prerm"
     for word, value in (("@PACKAGE@", "openssh-server"),
@@ -104,7 +104,7 @@ def test_a_file_keeps_its_mode_and_link(tmp_path, prerm):
 
 
 def test_all_options_are_known():
-    """debian/lay takes them from here."""
-    with open(os.path.join(HERE, "..", "openssh", "bdp-options.h")) as f:
+    """debian/tools/lay takes them from here."""
+    with open(os.path.join(DEBIAN, "..", "openssh", "bdp-options.h")) as f:
         found = re.findall(r"^\tentry\((\w+),", f.read(), re.M)
     assert "|".join(found) == OPTIONS

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+DEBIAN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BASE = "1:9.2p1-2+deb12u7"
 OURS = BASE + "+bdp1"
 
@@ -52,7 +52,8 @@ class Repo:
         assert done.returncode == 0, done.stderr
 
     def make(self):
-        return run(os.path.join(HERE, "repo"), str(self.dir), env=self.env)
+        return run(os.path.join(DEBIAN, "tools", "repo"), str(self.dir),
+                   env=self.env)
 
     def apt(self, *args):
         """apt with that repository and no other, and nothing installed."""

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-with open(os.path.join(HERE, "bases")) as f:
+DEBIAN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+with open(os.path.join(DEBIAN, "bases")) as f:
     BASES = {line.split()[0]: line.split()[1] for line in f
              if not line.startswith("#")}
 # A stable release's, its point releases' and security updates', a rebuild's
@@ -16,7 +16,7 @@ OF_DEBIAN = ["1:9.2p1-2", "1:9.2p1-2+deb12u1", "1:9.2p1-2+deb12u7",
 
 
 def suffix():
-    with open(os.path.join(HERE, "changelog")) as f:
+    with open(os.path.join(DEBIAN, "overlay", "changelog")) as f:
         return f.readline().split("@BASE@")[1].split(")")[0]
 
 
@@ -63,5 +63,5 @@ def test_other_suffixes_would_not_do(bad):
 
 
 def test_changelog_is_the_version():
-    with open(os.path.join(HERE, "NEWS")) as news:
+    with open(os.path.join(DEBIAN, "overlay", "NEWS")) as news:
         assert f"@BASE@{suffix()})" in news.readline()

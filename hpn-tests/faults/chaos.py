@@ -11,14 +11,12 @@ import sys
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(HERE)
-sys.path[:0] = [os.path.join(TOP, "openssh"), os.path.join(TOP, "hpn-tests")]
-from checked import Keyed, Number, OneOf, Whole, known      # noqa: E402
-from loopback import (OURS, PORT, PRISTINE, place,      # noqa: E402,F401
+import lab
+from checked import Keyed, Number, OneOf, Whole, known
+from loopback import (BUILD, OURS, PORT, PRISTINE, place,       # noqa: F401
                       read, wait_until)
 
-RESULTS = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"), "faults")
+RESULTS = os.path.join(BUILD, "faults")
 FRONT = 2300                            # the relay's port
 SIZE = 8 << 20                          # bytes
 TREES = {"ours": OURS, "stock": PRISTINE}
@@ -43,7 +41,7 @@ def sha256(path):
 
 
 def record(fault, who, outcome, count=1):
-    """A line for docs/compatibility.md: who is ours or stock, outcome "goes
+    """A line for hpn-tests/results: who is ours or stock, outcome "goes
     on" or "error"."""
     os.makedirs(RESULTS, exist_ok=True)
     with open(os.path.join(RESULTS, "faults.jsonl"), "a") as f:
@@ -75,7 +73,7 @@ class Relay:
         that starts it, as chrt."""
         check_script(script)
         self.process = place.start(
-            [*under, sys.executable, "-B", os.path.join(HERE, "relay.py"),
+            [*under, sys.executable, "-B", os.path.join(lab.GUEST, "relay.py"),
              str(FRONT), str(PORT), json.dumps(script), *more],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.next() == {"listening": FRONT}
@@ -102,7 +100,7 @@ class Ends:
     def __init__(self, place, who="ours", *options, size=SIZE):  # noqa: F811
         self.place, self.who, self.tree = place, who, TREES[who]
         if not os.path.exists(f"{self.tree}/sshd"):
-            pytest.skip(f"no {os.path.relpath(self.tree, TOP)}")
+            pytest.skip(f"no {os.path.relpath(self.tree, lab.TOP)}")
         self.source, self.dest = place.path("source"), place.path("dest")
         if not os.path.exists(self.source):
             with open(self.source, "wb") as f:

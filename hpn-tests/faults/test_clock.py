@@ -5,17 +5,12 @@ isn't ours to step, namespaces of time have CLOCK_MONOTONIC and CLOCK_BOOTTIME
 only, and a library that is loaded before the C library shows another clock
 to some processes of a connection and some calls of theirs."""
 
-import os
-import sys
-
 import pytest
 
 import chaos
-
-sys.path.insert(0, os.path.join(chaos.TOP, "hpn-tests"))
-import lab                              # noqa: E402
-import payload                          # noqa: E402
-from spec import MIB, transfer          # noqa: E402
+import lab
+import payload
+from spec import MIB, transfer
 
 COUNT = 128 * MIB
 STEPS = [[0.3, {"clock_s": 7200}], [0.6, {"clock_s": -5 * 3600}],

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import time
 
-import peers
-
-sys.path.insert(0, os.path.join(peers.TOP, "hpn-tests", "guest"))
+HPN_TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(HPN_TESTS, "peers"),
+                os.path.join(HPN_TESTS, "lab", "guest")]
 import net                              # noqa: E402
 import payload                          # noqa: E402
+import peers                            # noqa: E402
 import tools                            # noqa: E402
 
 PORT = 22

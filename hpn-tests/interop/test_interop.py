@@ -11,15 +11,13 @@ import sys
 
 import pytest
 
+import lab
+import payload
 import peers
+from loopback import PORT, place, wait_until            # noqa: F401
+from spec import link, raw_of, transfer
 
-sys.path.insert(0, os.path.join(peers.TOP, "hpn-tests"))
-sys.path.insert(0, os.path.join(peers.TOP, "openssh"))
-import lab                              # noqa: E402
-import payload                          # noqa: E402
-from spec import link, raw_of, transfer                 # noqa: E402
-from loopback import PORT, place, wait_until        # noqa: E402,F401
-
+HERE = os.path.dirname(os.path.abspath(__file__))
 ALL = os.environ.get("INTEROP") == "all"
 RESULTS = os.path.join(peers.BUILD, "interop")
 BYTES = 64 << 20
@@ -48,9 +46,9 @@ def in_lab(role, name, modes, cpu):
     os.makedirs(folder)
     with open(os.path.join(folder, "lab.log"), "w") as log:
         done = subprocess.run(
-            [os.path.join(peers.TOP, "hpn-tests", "lab", "run"), "-o", folder,
+            [os.path.join(lab.MACHINE, "run"), "-o", folder,
              "-m", "4G", "-t", "900", sys.executable, "-B",
-             os.path.join(peers.HERE, "guest.py"), json.dumps(spec)],
+             os.path.join(HERE, "guest.py"), json.dumps(spec)],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL,
             env=dict(os.environ, LAB_PIN=str(cpu)))
     if done.returncode != 0:

@@ -12,11 +12,11 @@ import lab
 from measure import Transfer
 
 FOLDER = os.path.join(lab.BUILD, "artifacts")
-PLOT = os.path.join(lab.TOP, "bench", "plot_window.py")
+PLOT = os.path.join(lab.HERE, "plot_window.py")
 
 
 def plot_row(job, side, transfer):
-    """A transfer as bench/plot_window.py wants it."""
+    """A transfer as plot_window.py wants it."""
     first_s = transfer.series.first_s()
     return {
         "job": job, "side": side, "direction": transfer.spec.direction,

@@ -16,11 +16,13 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "guest"))
+TOP = os.path.dirname(os.path.dirname(HERE))
+MACHINE = os.path.join(TOP, "hpn-tests", "lab")
+GUEST = os.path.join(MACHINE, "guest")
+sys.path.insert(0, GUEST)
 import payload                          # noqa: E402
 from measure import Transfer            # noqa: E402
 
-TOP = os.path.dirname(HERE)
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 LAB = os.path.join(BUILD, "lab")
 TREES = ("client", "server")
@@ -39,8 +41,8 @@ def slot_us(path):
 
 
 def with_paths(spec):
-    """The dict that guest/ gets of a Spec, or of a Path alone: with where the
-    programs are."""
+    """The dict that lab/guest gets of a Spec, or of a Path alone: with where
+    the programs are."""
     words = dict(spec.given(), keygen=os.path.join(BUILD, "openssh"))
     for end in TREES:
         if end in words:
@@ -65,8 +67,8 @@ def missing_tree(spec):
 def key(spec):
     """What a result depends on: the transfer, the programs, the lab."""
     parts = [json.dumps(spec.given(), sort_keys=True), str(virtual_time())]
-    files = [os.path.join(folder, name) for sub in ("guest", "lab")
-             for folder, _, names in os.walk(os.path.join(HERE, sub))
+    files = [os.path.join(folder, name)
+             for folder, _, names in os.walk(MACHINE)
              for name in names if not name.endswith(".pyc")]
     files += [os.path.join(BUILD, tree, ".built") for tree in trees(spec)]
     parts += [f"{f} {os.stat(f).st_mtime_ns}" for f in sorted(files)]
@@ -110,9 +112,9 @@ def run(spec, name, progress=None, cpu=0, reuse=False):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     timeout_s = 900 + int(spec.bytes * max(1e-7, 8e-6 / spec.rate_mbit))
-    argv = [os.path.join(HERE, "lab", "run"), "-o", folder, "-m", "8G",
+    argv = [os.path.join(MACHINE, "run"), "-o", folder, "-m", "8G",
             "-s", str(spec.seed or 1), "-t", str(timeout_s),
-            sys.executable, os.path.join(HERE, "guest", "transfer.py"),
+            sys.executable, os.path.join(GUEST, "transfer.py"),
             json.dumps(with_paths(spec))]
     with open(os.path.join(folder, "lab.log"), "w") as log:
         process = subprocess.Popen(argv, stdout=log, stderr=log,
@@ -138,8 +140,8 @@ def run(spec, name, progress=None, cpu=0, reuse=False):
 def virtual_time():
     """Whether the lab's clock is its own; else it is this machine's."""
     backend = subprocess.run(["sh", "-c", ". ./backend.sh; lab_backend"],
-                             cwd=os.path.join(HERE, "lab"), check=True,
-                             capture_output=True, text=True).stdout
+                             cwd=MACHINE, check=True, capture_output=True,
+                             text=True).stdout
     return backend.strip() == "uml"
 
 

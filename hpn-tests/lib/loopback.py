@@ -13,7 +13,7 @@ import time
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(HERE)
+TOP = os.path.dirname(os.path.dirname(HERE))
 IN_TREE = os.path.join(HERE, "in-tree")
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OURS = os.path.join(BUILD, "openssh")

@@ -1,7 +1,7 @@
 """What a transfer is: its path, what moves over it, what else happens. This
-file declares all fields; guest/ carries them out, and reference.py lists them
-in README.md. A field that Path declares is also one of raw TCP's, the
-reference.
+file declares all fields; lab/guest carries them out, and netem/reference.py
+lists them in README.md. A field that Path declares is also one of raw TCP's,
+the reference.
 
 Below them is what follows from a path: its BDP, when slow start is over, how
 many bytes show its full rate."""
@@ -16,8 +16,8 @@ import sys
 from checked import (Checked, Each, Either, Flag, Keyed, Like, List, Map,
                      Number, OneOf, SpecError, Whole, checked, field)
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "guest"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))), "lab", "guest"))
 from net import TCP_BUFFER_MAX          # noqa: E402
 
 GB = 10**9
@@ -165,8 +165,8 @@ class Spec(Path):
                           "ControlMaster or a forwarding", ("ssh",))
     via: str = moves(OneOf(*VIA, what="way"),
                      "through a third host (jump), a program that delays the "
-                     "data (relay, see faults/relay.py), a ProxyCommand or a "
-                     "forwarding", raw=lambda via: via in RELAYED)
+                     "data (relay, see lab/guest/relay.py), a ProxyCommand or "
+                     "a forwarding", raw=lambda via: via in RELAYED)
     cipher: str = moves(Like(r"[\w@.-]+", f'"{AES}"'),
                         "as in ssh_config; the default if left out", OPENSSH)
     ssh_options: list = moves(OPTIONS, "lines of ssh_config", OPENSSH)

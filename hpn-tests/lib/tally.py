@@ -1,5 +1,5 @@
 """A plugin of pytest: counts tests by outcome, and makes a skipped one a
-failure where REQUIRE_ALL=1 is set. With several processes (see run_tests.py)
+failure where REQUIRE_ALL=1 is set. With several processes (see run.py)
 it is in each of them: tests run in workers, and are counted by the one that
 started these."""
 
@@ -9,8 +9,9 @@ import pytest
 
 WORST = ("passed", "skipped", "failed")
 # What must not run at once, because both make something in build/openssh
-IN_BUILD = {f"openssh/test_{name}.py" for name in (
-    "fuzz", "install", "mutants", "preauth", "regress", "unit")}
+IN_BUILD = {f"hpn-tests/{folder}/test_{name}.py" for folder, name in (
+    ("local", "preauth"), ("repository", "install"), ("unit", "fuzz"),
+    ("unit", "mutants"), ("unit", "regress"), ("unit", "unit"))}
 
 
 class Tally:
@@ -67,7 +68,7 @@ def pytest_collectreport(report):
 
 
 def pytest_report_teststatus(report):
-    """A scenario's line says what it measured (see hpn-tests)."""
+    """A scenario's line says what it measured (see netem)."""
     if report.when != "call" or not getattr(report, "measured", None):
         return None
     word = report.outcome.upper()
@@ -82,8 +83,8 @@ def unit(nodeid):
     """What of the tests one worker runs, in order: those of a file, or of
     files that share what they make."""
     path = nodeid.split("::")[0]
-    if path.startswith("hpn-tests/"):
-        return "hpn-tests"              # all transfers are started at once
+    if path.startswith("hpn-tests/netem/"):
+        return "hpn-tests/netem"        # all transfers are started at once
     return "build/openssh" if path in IN_BUILD else path
 
 

@@ -14,10 +14,10 @@ import time
 
 import pytest
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(TOP, "openssh"))
-from loopback import (OURS, PRISTINE, place, read,      # noqa: E402,F401
+from loopback import (BUILD, OURS, PRISTINE, TOP, place, read,  # noqa: F401
                       status_kib, wait_until)
+
+sys.path.insert(0, os.path.join(TOP, "hpn-tests", "local"))
 from test_idle import children, idle, memory_kib        # noqa: E402
 
 MIB = 1 << 20
@@ -29,7 +29,7 @@ LOGINS, BURST = 500, 50
 IDLE, IDLE_S = 1000, 60
 NEEDS_KIB = 10 * MIB                    # of IDLE on two servers
 NOFILE = 8192
-RESULTS = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"), "load")
+RESULTS = os.path.join(BUILD, "load")
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def more_files():
 
 
 def record(name, what, figure, ours, stock=None):
-    """A row of docs/compatibility.md."""
+    """A row for hpn-tests/results."""
     os.makedirs(RESULTS, exist_ok=True)
     with open(os.path.join(RESULTS, name + ".json"), "w") as f:
         json.dump({"role": "load", "what": what, "figure": figure,

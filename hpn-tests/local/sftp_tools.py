@@ -7,7 +7,7 @@ import random
 import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BUILD = os.path.join(os.path.dirname(HERE),
+BUILD = os.path.join(os.path.dirname(os.path.dirname(HERE)),
                      os.environ.get("BDP_BUILD", "build"))
 OURS = os.path.join(BUILD, "openssh")
 PRISTINE = os.path.join(BUILD, "pristine")

@@ -85,7 +85,7 @@ def test_undone_on_bookworm():
 
 def test_told_where_people_look():
     """With what it costs, and in NEWS, too, which is for both releases."""
-    for path in (f"{TOP}/README.md", f"{TOP}/debian/NEWS",
+    for path in (f"{TOP}/README.md", f"{TOP}/debian/overlay/NEWS",
                  f"{OURS}/ssh_config.5", f"{OURS}/sshd_config.5"):
         text = " ".join(read(path).split())
         assert "an observer of the connection sees the length of each packet" \

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from loopback import (HERE, OURS, PRISTINE, place,      # noqa: F401
+from loopback import (OURS, PRISTINE, TOP, place,      # noqa: F401
                       read, wait_until)
 
 paramiko = pytest.importorskip("paramiko")
@@ -19,7 +19,7 @@ FIRST_OF_SERVICES = 50                  # below it there are keys (RFC 4250)
 
 def header(macro):
     """A name, as bdp-names.h has it."""
-    text = read(os.path.join(HERE, "bdp-names.h"))
+    text = read(os.path.join(TOP, "openssh", "bdp-names.h"))
     domain = re.search(r'define BDP_DOMAIN\s+"(.*)"', text)[1]
     return re.search(rf'define {macro}\s+"(.*@)" BDP_DOMAIN',
                      text)[1] + domain

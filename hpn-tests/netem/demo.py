@@ -9,9 +9,11 @@ import os
 import sys
 import time
 
-import artifacts
-import lab
-from spec import link, raw_of, transfer
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "lib"))
+import artifacts                        # noqa: E402
+import lab                              # noqa: E402
+from spec import link, raw_of, transfer         # noqa: E402
 
 SIZE = 256 << 20                        # bytes
 LINK = link("1g-200ms")

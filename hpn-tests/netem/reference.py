@@ -1,15 +1,18 @@
-"""reference.py: writes the tables of README.md, of all fields and requirements,
-from the code."""
+"""reference.py: writes the tables of hpn-tests/README.md, of all fields and
+requirements, from the code."""
 
 import dataclasses
 import inspect
 import os
+import sys
 
-import requirements
-import scenarios
-import spec
+HPN_TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(HPN_TESTS, "lib"))
+import requirements                     # noqa: E402
+import scenarios                        # noqa: E402
+import spec                             # noqa: E402
 
-README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "README.md")
+README = os.path.join(HPN_TESTS, "README.md")
 BEGIN = "<!-- from here on written by reference.py -->\n"
 END = "<!-- to here -->\n"
 

@@ -22,9 +22,8 @@ def run_self(*options):
     env = {k: v for k, v in os.environ.items()
            if k != "REQUIRE_ALL" and not k.startswith("PYTEST_")}
     return subprocess.run(
-        [sys.executable, "-B", os.path.join(lab.TOP, "openssh",
-                                            "run_tests.py"),
-         "hpn-tests/test_scenarios.py", "--level", "self", *options],
+        [sys.executable, "-B", os.path.join(lab.TOP, "hpn-tests", "run.py"),
+         "hpn-tests/netem/test_scenarios.py", "--level", "self", *options],
         cwd=lab.TOP, env=env, capture_output=True, text=True, timeout=600)
 
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(HERE)
+TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OURS = os.path.join(BUILD, "openssh")
 PRISTINE = os.path.join(BUILD, "pristine")
@@ -72,9 +72,9 @@ def test_tracepoint_is_a_switch(tmp_path, flags, there):
 
 def test_nothing_is_found_silently():
     """No source asks the compiler what headers it has."""
-    for name in sorted(os.listdir(HERE)):
+    for name in sorted(os.listdir(f"{TOP}/openssh")):
         if name.endswith((".c", ".h")):
-            with open(f"{HERE}/{name}") as f:
+            with open(f"{TOP}/openssh/{name}") as f:
                 assert "__has_include" not in f.read(), name
 
 

@@ -11,7 +11,8 @@ import subprocess
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(HERE)
+TOP = os.path.dirname(os.path.dirname(HERE))
+OPENSSH = os.path.join(TOP, "openssh")
 NAME = "openssh_10.0p1.orig.tar.gz"
 
 
@@ -23,7 +24,7 @@ def cached(name):
 
 def fetch(cache, script=None, **env):
     done = subprocess.run(
-        [script or os.path.join(HERE, "fetch")],
+        [script or os.path.join(OPENSSH, "fetch")],
         env={**os.environ, "UPSTREAM": "", "OPENSSH_TARBALL": "",
              "XDG_CACHE_HOME": str(cache), **env},
         capture_output=True, text=True, timeout=300)
@@ -62,12 +63,13 @@ def cache(tmp_path):
 
 
 def apt_fails(tmp_path, message):
-    """The fetch script beside an apt-private that fails with message."""
-    folder = tmp_path / "scripts"
+    """The fetch script, with an apt-private that fails with message."""
+    folder, tools = tmp_path / "openssh", tmp_path / "debian" / "tools"
     folder.mkdir()
+    tools.mkdir(parents=True)
     for name in ("fetch", "UPSTREAM"):
-        shutil.copy(os.path.join(HERE, name), folder)
-    script = folder / "apt-private"
+        shutil.copy(os.path.join(OPENSSH, name), folder)
+    script = tools / "apt-private"
     script.write_text(f"#!/bin/sh\necho '{message}' >&2\nexit 1\n")
     script.chmod(0o755)
     return str(folder / "fetch")
@@ -161,10 +163,10 @@ def other(tmp_path):
     folder = tmp_path / "scripts"
     folder.mkdir()
     for name in ("fetch", "UPSTREAM"):
-        shutil.copy(os.path.join(HERE, name), folder)
+        shutil.copy(os.path.join(OPENSSH, name), folder)
     tree = tmp_path / "tree.tar"
     tree.write_bytes(b"a tree" * 1000)
-    with open(os.path.join(HERE, "UPSTREAM")) as f:
+    with open(os.path.join(OPENSSH, "UPSTREAM")) as f:
         key = re.search("^KEY_FINGERPRINT=.*$", f.read(), re.M)[0]
     (folder / f"UPSTREAM-{OTHER}").write_text(
         f"VERSION={OTHER}\n{key}\nSITE=https://127.0.0.1:9\nCOMMIT=0123\n"

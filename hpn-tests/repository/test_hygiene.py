@@ -10,10 +10,10 @@ import pytest
 import pinned
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(HERE)
+TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OPENSSH = os.path.join(BUILD, "openssh")
-MODULES = sorted(os.path.basename(p) for p in glob.glob(f"{HERE}/*.c"))
+MODULES = sorted(os.path.basename(p) for p in glob.glob(f"{TOP}/openssh/*.c"))
 
 # Not: what the style of the house is (bugprone-assignment-in-if-condition),
 # what no caller can get wrong more easily for it (swappable parameters), and
@@ -71,13 +71,13 @@ def test_cppcheck():
     says_nothing([needs("cppcheck"), "--quiet", "--std=c11", f"-I{OPENSSH}",
                   "--enable=warning,performance,portability",
                   "-DHAVE_CONFIG_H", "--error-exitcode=1",
-                  *(f"{HERE}/{m}" for m in MODULES)])
+                  *(f"{TOP}/openssh/{m}" for m in MODULES)])
 
 
 def test_clang_tidy():
     says_nothing([needs("clang-tidy"), "--quiet", f"--checks={TIDY}",
                   "--warnings-as-errors=*",
-                  *(f"{HERE}/{m}" for m in MODULES), "--", "-O2",
+                  *(f"{TOP}/openssh/{m}" for m in MODULES), "--", "-O2",
                   *(f for f in flags() if f[:2] in ("-I", "-D") and
                     '"' not in f)], cwd=OPENSSH)
 

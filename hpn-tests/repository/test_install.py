@@ -6,16 +6,17 @@ import subprocess
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(HERE)
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+INSTALL = os.path.join(TOP, "openssh", "standalone", "install")
+IN_TREE = os.path.join(TOP, "hpn-tests", "lib", "in-tree")
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 TREE = os.path.join(BUILD, "openssh")
 
 
 def install(prefix, **env):
     return subprocess.run(
-        [os.path.join(HERE, "install"), TREE, prefix, f"{prefix}/sbin",
-         f"{prefix}/etc"],
+        [INSTALL, TREE, prefix, f"{prefix}/sbin", f"{prefix}/etc"],
         capture_output=True, text=True, env={**os.environ, **env})
 
 
@@ -73,7 +74,7 @@ def test_runs(tmp_path):
         set -eu
         mount -t tmpfs tmpfs {prefix}
         ip link set lo up
-        {HERE}/install {TREE} {prefix} {prefix}/sbin {prefix}/etc
+        {INSTALL} {TREE} {prefix} {prefix}/sbin {prefix}/etc
         ssh-keygen -q -t ed25519 -N '' -f {tmp_path}/key
         {prefix}/sbin/sshd -t
         {prefix}/sbin/sshd -D -o PidFile=none -o StrictModes=no \\
@@ -90,7 +91,7 @@ def test_runs(tmp_path):
         exit ${{s:-0}}
     """
     done = subprocess.run(
-        [os.path.join(HERE, "in-tree"), "/", "unshare", "-p", "--fork",
+        [IN_TREE, "/", "unshare", "-p", "--fork",
          "--mount-proc", "sh", "-c", script], capture_output=True, text=True,
         timeout=300, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""run_tests.py and tally.py: several processes count what one does."""
+"""run.py and tally.py: several processes count what one does."""
 
 import importlib.util
 import os
@@ -9,7 +9,8 @@ import pytest
 
 import tally
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
 FILE = """
 import pytest
 
@@ -44,7 +45,8 @@ def run(tmp_path):
 
     def runs(*options, **more):
         return subprocess.run(
-            [sys.executable, "-B", f"{HERE}/run_tests.py", *options, tmp_path],
+            [sys.executable, "-B", f"{TOP}/hpn-tests/run.py", *options,
+             tmp_path],
             env={**env, "LAB": "uml", **more}, capture_output=True, text=True,
             timeout=300)
     return runs
@@ -70,11 +72,12 @@ def test_count(run, options, all_of_them, count):
 def test_what_a_worker_runs():
     """What makes something in build/openssh is not done at once, nor are the
     lab's transfers by two."""
-    assert tally.unit("hpn-tests/test_a.py::test_x[1]") == \
-        tally.unit("hpn-tests/test_b.py::test_y") == "hpn-tests"
-    assert tally.unit("openssh/test_fuzz.py::test_x") == \
-        tally.unit("openssh/test_unit.py::test_x")
-    assert tally.unit("faults/test_disk.py::test_x[a::b]") == \
-        "faults/test_disk.py"
+    assert tally.unit("hpn-tests/netem/test_a.py::test_x[1]") == \
+        tally.unit("hpn-tests/netem/test_b.py::test_y") == \
+        "hpn-tests/netem"
+    assert tally.unit("hpn-tests/unit/test_fuzz.py::test_x") == \
+        tally.unit("hpn-tests/unit/test_unit.py::test_x")
+    assert tally.unit("hpn-tests/faults/test_disk.py::test_x[a::b]") == \
+        "hpn-tests/faults/test_disk.py"
     for path in tally.IN_BUILD:
-        assert os.path.exists(os.path.join(os.path.dirname(HERE), path))
+        assert os.path.exists(os.path.join(TOP, path))

@@ -1,4 +1,4 @@
-"""page.py: docs/compatibility.md from docs/compatibility.json; with "collect
+"""page.py: compatibility.md from compatibility.json; with "collect
 PART", that part of the latter from what the tests left first: interop, load,
 faults, upstream or sanitized, in the folder of build that is named so."""
 
@@ -8,16 +8,19 @@ import os
 import re
 import sys
 
-import peers
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(TOP, "hpn-tests", "peers"))
+import peers                            # noqa: E402
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-RESULTS = os.path.join(TOP, "docs", "compatibility.json")
-PAGE = os.path.join(TOP, "docs", "compatibility.md")
+RESULTS = os.path.join(HERE, "compatibility.json")
+PAGE = os.path.join(HERE, "compatibility.md")
 
 HEAD = """\
 # Compatibility
 
-Written by the suite in `interop/`, from what it measured: `make check-interop`.
+Written by the suite in `hpn-tests/interop`, from what it measured: `make
+check-interop`.
 
 Clients and servers that others wrote move 64 MiB each way, with stock OpenSSH
 10.0p1 at the other end and with ours; on loopback every byte is compared. This

@@ -1,4 +1,4 @@
-"""docs/compatibility.md is what the results give."""
+"""compatibility.md is what the results give."""
 
 import page
 

@@ -34,7 +34,7 @@ def test_every_file_has_tests():
     for name in names:
         assert mutants.tests_of(name), f"no row of TESTS is for {name}"
     for test in {t for _, tests in mutants.TESTS for t in tests.split()}:
-        assert os.path.exists(f"{HERE}/{test}"), test
+        assert os.path.exists(f"{mutants.TOP}/hpn-tests/local/{test}"), test
 
 
 def test_kept_are_still_there():

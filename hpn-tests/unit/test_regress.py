@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(HERE)
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+IN_TREE = os.path.join(TOP, "hpn-tests", "lib", "in-tree")
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OPENSSH = os.path.join(BUILD, "openssh")
 LTESTS = ["transfer", "rekey", "multiplex", "forwarding", "sftp", "scp",
@@ -17,7 +18,7 @@ LTESTS = ["transfer", "rekey", "multiplex", "forwarding", "sftp", "scp",
 @pytest.mark.parametrize("ltest", LTESTS)
 def test_regress(ltest):
     done = subprocess.run(
-        [os.path.join(HERE, "in-tree"), OPENSSH, "make", "-s", "t-exec",
+        [IN_TREE, OPENSSH, "make", "-s", "t-exec",
          f"LTESTS={ltest}"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=1200)

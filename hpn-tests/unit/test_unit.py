@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OPENSSH = os.path.join(BUILD, "openssh")
 PRISTINE = os.path.join(BUILD, "pristine")

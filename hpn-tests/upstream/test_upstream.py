@@ -1,6 +1,6 @@
 """Upstream's own tests, all of them and as they are, on pristine OpenSSH and
 on ours: each comes out the same. (LTESTS="transfer rekey": only those.) What
-came out is left in build/upstream for docs/compatibility.md."""
+came out is left in build/upstream for hpn-tests/results."""
 
 import concurrent.futures
 import json
@@ -10,13 +10,14 @@ import subprocess
 
 import pytest
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 REGRESS = os.path.join(BUILD, "pristine", "regress", "Makefile")
 LISTS = {"t-exec": "LTESTS", "interop-tests": "INTEROP_TESTS",
          "extra-tests": "EXTRA_TESTS"}
 LIMIT_S = 1800
-# Both trees at once: root's are in networks of their own (openssh/in-tree)
+# Both trees at once: root's are in networks of their own (see in-tree)
 AT_ONCE = 2 if os.getuid() == 0 else 1
 
 
@@ -46,7 +47,7 @@ def outcome(tree, target, variable, name):
     tests, as what upstream names is one, but for its unit tests."""
     folder = os.path.join(BUILD, tree)
     done = subprocess.run(
-        [os.path.join(TOP, "openssh", "in-tree"), folder, "make", "-s",
+        [os.path.join(TOP, "hpn-tests", "lib", "in-tree"), folder, "make", "-s",
          target, f"BUILDDIR={folder}", f"abs_top_srcdir={folder}"] +
         ([f"{variable}={name}"] if variable else []),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

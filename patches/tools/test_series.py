@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 import trees
-from trees import (BASES, DEBIAN, HERE, TOP, any_form, candidates, overrides,
+from trees import (BASES, DEBIAN, PATCHES, TOP, any_form, candidates, overrides,
                    series, wanted)
 
 MOST = 16
@@ -20,12 +20,12 @@ FIELDS = {"Description": ("Description", "Subject"),
           "Forwarded": ("Forwarded",),
           "Last-Update": ("Last-Update",)}
 MAIN = [name for name in series()
-        if os.path.exists(os.path.join(HERE, name))]
+        if os.path.exists(os.path.join(PATCHES, name))]
 FORMS = MAIN + overrides()
 
 
 def text(name):
-    with open(os.path.join(HERE, name)) as f:
+    with open(os.path.join(PATCHES, name)) as f:
         return f.read()
 
 
@@ -84,7 +84,7 @@ def has_lines_of(base, name):
 def test_series_lists_every_patch():
     """A patch without a main form mends what upstream's newest has mended."""
     assert sorted(MAIN) == sorted(
-        n for n in os.listdir(HERE) if n.endswith(".patch"))
+        n for n in os.listdir(PATCHES) if n.endswith(".patch"))
     assert wanted(BASES[0]) == MAIN
     assert all(any_form(name) for name in series())
 
@@ -128,7 +128,7 @@ def test_override_is_needed(name):
     """On a base that it serves, the form that it stands in for does not
     apply, or there is none."""
     serves = [base for base in BASES if candidates(
-        base, os.path.basename(name))[:1] == [os.path.join(HERE, name)]]
+        base, os.path.basename(name))[:1] == [os.path.join(PATCHES, name)]]
     assert [base for base in serves for of, *_, instead in pushed(base)
             if of == os.path.basename(name) and not instead]
 
@@ -150,7 +150,7 @@ def test_lay_refuses_fuzz(tmp_path):
     path = os.path.relpath(candidates(base, series()[1])[0], TOP)
     break_context(tmp_path / path)
     done = subprocess.run(
-        [tmp_path / "debian" / "lay", base, tmp_path / "tree"],
+        [tmp_path / "debian" / "tools" / "lay", base, tmp_path / "tree"],
         capture_output=True, text=True)
     assert done.returncode != 0
     assert f"{path} does not apply" in done.stderr

@@ -39,11 +39,10 @@ class Project:
     def __init__(self, top):
         self.top, self.tree = top, top / "tree"
         (top / "openssh").mkdir()
-        shutil.copy(f"{TOP}/openssh/rebase-check", top / "openssh")
         self.patches = top / "patches"
-        self.patches.mkdir()
-        for name in ("forms", "types"):
-            shutil.copy(f"{HERE}/{name}", self.patches)
+        (self.patches / "tools").mkdir(parents=True)
+        for name in ("forms", "types", "rebase-check"):
+            shutil.copy(f"{HERE}/{name}", self.patches / "tools")
         self.write("patches/bases", "# name types folders\nnew asis\n"
                    "old c99 older\nolder c99 oldest older\n")
         self.write("patches/series",
@@ -66,13 +65,13 @@ class Project:
         return done.returncode, done.stdout, done.stderr
 
     def forms(self, *arguments):
-        status, out, err = self.run("patches/forms", *arguments)
+        status, out, err = self.run("patches/tools/forms", *arguments)
         assert status == 0, err
         return [os.path.relpath(p, self.patches) for p in out.splitlines()]
 
     def rebase(self, *arguments):
         """Exit status, and all it says but the head."""
-        status, out, err = self.run("openssh/rebase-check", *arguments)
+        status, out, err = self.run("patches/tools/rebase-check", *arguments)
         return status, out.splitlines()[1:], err
 
 
@@ -93,38 +92,39 @@ def test_first_folder_wins(project):
 def test_up_to_a_group(project):
     assert project.forms("--to", "core", "new") == ["a.patch"]
     assert project.forms("--to", "the rest", "new") == ["a.patch", "b.patch"]
-    status, out, err = project.run("patches/forms", "--to", "cor", "new")
+    status, out, err = project.run("patches/tools/forms", "--to", "cor", "new")
     assert (status, out) == (1, "")
-    assert err == 'patches/forms: no group "# cor" in series\n'
+    assert err == 'patches/tools/forms: no group "# cor" in series\n'
 
 
 @pytest.mark.parametrize("command", ["forms", "types"])
 def test_unknown_base(project, command):
     """One line, which has those that there are."""
-    status, out, err = project.run(f"patches/{command}", "newer", "tree")
+    status, out, err = project.run(f"patches/tools/{command}", "newer", "tree")
     assert (status, out) == (1, "")
-    assert err == "patches/forms: no base newer; there are: new old older\n"
+    assert err == \
+        "patches/tools/forms: no base newer; there are: new old older\n"
 
 
 def test_base_without_types(project):
     project.write("patches/bases", "new older\n")
-    status, out, err = project.run("patches/forms", "new")
+    status, out, err = project.run("patches/tools/forms", "new")
     assert (status, out) == (1, "") and "has neither asis nor c99" in err
 
 
 def test_missing_patch(project):
     os.unlink(project.patches / "b.patch")
-    status, _, err = project.run("patches/forms", "new")
-    assert status == 1 and err == "patches/forms: no b.patch\n"
+    status, _, err = project.run("patches/tools/forms", "new")
+    assert status == 1 and err == "patches/tools/forms: no b.patch\n"
 
 
 def test_only_older_bases_need_it(project):
     """A patch with no main form is left out where no folder has it."""
     os.unlink(project.patches / "b.patch")
     project.write("patches/older/b.patch", "")
-    status, out, _ = project.run("patches/forms", "new")
+    status, out, _ = project.run("patches/tools/forms", "new")
     assert status == 0 and "b.patch" not in out
-    status, out, _ = project.run("patches/forms", "older")
+    status, out, _ = project.run("patches/tools/forms", "older")
     assert status == 0 and "older/b.patch" in out
 
 
@@ -140,21 +140,21 @@ def test_python_reads_the_same(monkeypatch):
 def test_types(project):
     """Of what the series changes, on an old base, but not of defines.h."""
     project.write("patches/b.patch", patch("defines.h") + patch("b.c")[25:])
-    status, out, _ = project.run("patches/types", "-n", "old", "tree")
+    status, out, _ = project.run("patches/tools/types", "-n", "old", "tree")
     assert (status, out) == (0, "a.c\nb.c\n")
     assert (project.tree / "a.c").read_text() == LOOP
-    assert project.run("patches/types", "old", "tree")[:2] == \
+    assert project.run("patches/tools/types", "old", "tree")[:2] == \
         (0, "a.c\nb.c\n")
     for name in ("a.c", "b.c"):
         assert (project.tree / name).read_text() == \
             LOOP.replace("u_int64_t", "uint64_t")
     for name in ("c.c", "defines.h"):
         assert (project.tree / name).read_text() == LOOP
-    assert project.run("patches/types", "old", "tree")[:2] == (0, "")
+    assert project.run("patches/tools/types", "old", "tree")[:2] == (0, "")
 
 
 def test_types_of_a_new_base(project):
-    assert project.run("patches/types", "new", "tree")[:2] == (0, "")
+    assert project.run("patches/tools/types", "new", "tree")[:2] == (0, "")
     assert (project.tree / "a.c").read_text() == LOOP
 
 
@@ -328,7 +328,7 @@ def test_lay_says_what_is_missing(tmp_path, version, upto, word):
     path = small_tarball(tmp_path, version)
     done = lay(path, tmp_path / "tree", "openssh", UPTO=upto)
     assert done.returncode != 0
-    assert done.stderr.startswith(f"patches/forms: {word}"), done.stderr
+    assert done.stderr.startswith(f"patches/tools/forms: {word}"), done.stderr
     assert not [n for n in os.listdir(tmp_path) if n.startswith("tree")]
 
 

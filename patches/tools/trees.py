@@ -10,7 +10,8 @@ import subprocess
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(HERE)
+PATCHES = os.path.dirname(HERE)
+TOP = os.path.dirname(PATCHES)
 
 
 # What a patch breaks it breaks without optimisation, too
@@ -47,7 +48,7 @@ def groups(text=None):
     """[(heading, [name of a patch, ...]), ...]. Patches before the first
     heading have None."""
     if text is None:
-        with open(os.path.join(HERE, "series")) as f:
+        with open(os.path.join(PATCHES, "series")) as f:
             text = f.read()
     found = [(None, [])]
     for line in text.splitlines():
@@ -61,7 +62,7 @@ def groups(text=None):
 def candidates(base, name):
     """Paths of the patch's forms that there are for a base. The first is the
     one that serves."""
-    paths = [os.path.join(HERE, folder, name)
+    paths = [os.path.join(PATCHES, folder, name)
              for folder in (*FOLDERS[base], ".")]
     return [os.path.normpath(p) for p in paths if os.path.exists(p)]
 
@@ -79,8 +80,8 @@ def any_form(name):
 
 def overrides():
     """folder/name of each form that is not the main one."""
-    return sorted(os.path.relpath(p, HERE)
-                  for p in pathlib.Path(HERE).glob("*/*.patch"))
+    return sorted(os.path.relpath(p, PATCHES)
+                  for p in pathlib.Path(PATCHES).glob("*/*.patch"))
 
 
 def quilt(tree, folder, *args):
@@ -124,7 +125,8 @@ class Laid:
         self.base, self.tree = base, pathlib.Path(tree)
         debian = base in DEBIAN
         path = source(base)
-        command = [os.path.join(TOP, "debian", "lay"), "--series", base, tree]
+        command = [os.path.join(TOP, "debian", "tools", "lay"), "--series",
+                   base, tree]
         if build or not debian:
             command = [os.path.join(TOP, "openssh", "lay"), path, tree,
                        "openssh"]

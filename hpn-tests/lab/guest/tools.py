@@ -77,7 +77,7 @@ def start_relay(spec, port):
                "at": at, "do": "freeze", "seconds": seconds}
               for at, seconds in zip(stalls["at"], stalls["seconds"])] \
         if stalls.get("what") == "path" else []
-    relay = on("jump", [PYTHON, f"{HERE}/../../faults/relay.py",
+    relay = on("jump", [PYTHON, f"{HERE}/relay.py",
                         f"0.0.0.0:{port}",
                         f"{net.address(spec, 'server')}:{port}",
                         json.dumps(script), str(spec["rtt_us"] / 2e6),
