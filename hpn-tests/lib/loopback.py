@@ -70,6 +70,17 @@ def pss_kib(pid):
     return 0
 
 
+def stands_still(pid):
+    """Whether a process wanted no time in a second."""
+    def state():
+        fields = read(f"/proc/{pid}/stat").rsplit(")")[-1].split()
+        return fields[0], fields[11:13]
+
+    before = state()
+    time.sleep(1)
+    return before[0] == "S" and state() == before
+
+
 class Place:
     """A network and mounts of their own, with keys to log in with."""
 

@@ -8,17 +8,14 @@ import os
 import resource
 import socket
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
-from loopback import (BUILD, OURS, PRISTINE, TOP, place, read,  # noqa: F401
+from idle import children, idle, memory_kib
+from loopback import (BUILD, OURS, PRISTINE, place, read,       # noqa: F401
                       status_kib, wait_until)
-
-sys.path.insert(0, os.path.join(TOP, "hpn-tests", "local"))
-from test_idle import children, idle, memory_kib        # noqa: E402
 
 MIB = 1 << 20
 ECHO, FRONT = 3000, 3001

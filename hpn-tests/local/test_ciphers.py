@@ -7,7 +7,7 @@ import re
 import pytest
 
 from loopback import OURS, PRISTINE, TOP, place, read   # noqa: F401
-from test_options import KINDS, dump, folder, value     # noqa: F401
+from options import KINDS, dump, folder, value          # noqa: F401
 
 HOST = "root@127.0.0.1"
 CHACHA = "chacha20-poly1305@openssh.com"

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from loopback import OURS, PORT, place, read            # noqa: F401
-from test_options import KINDS, dump, folder, value     # noqa: F401
+from options import KINDS, dump, folder, value          # noqa: F401
 
 HOST = "root@127.0.0.1"
 

@@ -2,222 +2,22 @@
 takes no more memory than it has to, ends the connection with one clear line
 or goes on, and serves the next one as ever."""
 
-import contextlib
-import os
 import re
-import socket
 import struct
-import subprocess
 import threading
 import time
 
 import pytest
 
+from hostile import (BOUNDED, KIB, MIB, MSG_DATA, MSG_EXT_INFO, MSG_FAILURE,
+                     MSG_PONG, MSG_SUCCESS, MSG_WINDOW_ADJUST, PACKET,
+                     PATIENCE_S, PING, STOPPED, WINDOW, ZERO, Client, Raw,
+                     Server, ext_info, fill, is_full, lie, packed, paramiko,
+                     send)
 from loopback import (OURS, PORT, PRISTINE, going_first, place,  # noqa: F401
-                      read, status_kib, wait_until)
+                      read, wait_until)
 
-paramiko = pytest.importorskip("paramiko")
-
-KIB, MIB = 1024, 1024 * 1024
-WINDOW, PACKET = 2 * MIB, 32 * KIB
 MORE_THAN_STOCK_KIB = 8 * KIB
-PATIENCE_S = 300                        # of a busy machine
-
-MSG_IGNORE, MSG_EXT_INFO, MSG_GLOBAL_REQUEST = 2, 7, 80
-MSG_WINDOW_ADJUST, MSG_DATA, MSG_REQUEST = 93, 94, 98
-MSG_SUCCESS, MSG_FAILURE = 99, 100
-MSG_PING, MSG_PONG = 192, 193
-BOUNDED = b"bounded-input@openssh-bdp"
-PROBE = b"path-probe@openssh-bdp"
-
-# A reader that has stopped, and goes when sshd does
-STOPPED = "while kill -0 $PPID 2>/dev/null; do sleep 0.1; done"
-ZERO = bytes(PACKET)
-
-
-class Raw(bytes):
-    """Bytes as they are, with no length before them."""
-
-
-def packed(*fields):
-    """Numbers as uint32, bytes as strings."""
-    return b"".join(
-        f if isinstance(f, Raw) else
-        struct.pack(">I", len(f)) + f if isinstance(f, bytes) else
-        struct.pack(">I", f) for f in fields)
-
-
-def lie(claimed, data=b""):
-    """A string that says it is longer than what comes."""
-    return Raw(struct.pack(">I", claimed) + data)
-
-
-def ext_info(*pairs):
-    return packed(len(pairs) // 2, *pairs)
-
-
-class Hostile(paramiko.Transport):
-    """An SSH peer that says what it is told to, and answers no probes of its
-    own accord: probed(answer) is called for each."""
-
-    def __init__(self, sock, extensions=None):
-        super().__init__(sock, server_sig_algs=False)
-        self.extensions = extensions
-        self.heard = []                 # kinds of messages
-        self.probes = self.open_probes = 0
-        self.least_answer_s = PATIENCE_S
-        self.probed = lambda answer: answer()
-        self.listening = threading.Event()
-        self.listening.set()
-        self.messages = self.packetizer.read_message
-        self.packetizer.read_message = self.listen
-        self.daemon = True
-        self.deadline = threading.Timer(PATIENCE_S, self.close)
-        self.deadline.daemon = True
-        self.deadline.start()
-
-    def _sanitize_window_size(self, window_size):
-        return self.default_window_size if window_size is None \
-            else window_size
-
-    def _sanitize_packet_size(self, max_packet_size):
-        return self.default_max_packet_size if max_packet_size is None \
-            else max_packet_size
-
-    def takes(self, window, packet):
-        """The window and the maximum packet (bytes) of channels from now on,
-        however odd."""
-        self.default_window_size = window
-        self.default_max_packet_size = packet
-
-    def is_answered(self, timeout_s=60):
-        """Whether the peer still answers a request that it doesn't know."""
-        self.completion_event = threading.Event()
-        self.say(MSG_GLOBAL_REQUEST, b"unknown@example.com", Raw(b"\1"))
-        return self.completion_event.wait(timeout_s)
-
-    def say(self, message, *fields):
-        m = paramiko.Message()
-        m.add_bytes(bytes([message]) + packed(*fields))
-        self._send_message(m)
-
-    def _activate_outbound(self):
-        super()._activate_outbound()
-        if self.extensions is not None and not self.initial_kex_done:
-            self.say(MSG_EXT_INFO, Raw(self.extensions))
-
-    def listen(self):
-        self.listening.wait()
-        message, m = self.messages()
-        self.heard.append(message)
-        body = m.asbytes()
-        if message == MSG_PING:
-            self.probe(MSG_PONG, Raw(body))
-        elif message == MSG_REQUEST and \
-                body[4:8 + len(PROBE)] == packed(PROBE):
-            assert body[-1] == 1, "no reply wanted"
-            mine = struct.unpack(">I", body[:4])[0]
-            self.probe(MSG_FAILURE, self._channels.get(mine).remote_chanid)
-        elif message != MSG_PONG:
-            return message, m
-        return MSG_IGNORE, m
-
-    def probe(self, message, *fields):
-        came_s = time.monotonic()
-
-        def answer():
-            self.open_probes -= 1
-            self.least_answer_s = min(self.least_answer_s,
-                                      time.monotonic() - came_s)
-            with contextlib.suppress(EOFError, OSError):
-                self.say(message, *fields)
-
-        self.probes += 1
-        self.open_probes += 1
-        assert self.open_probes == 1, "two probes under way"
-        self.probed(answer)
-
-    def send_until_it_ends(self, messages):
-        """Whether the peer has ended the connection."""
-        with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
-            for message in messages:
-                if not self.is_active():
-                    break
-                self.say(*message)
-        end_s = time.monotonic() + 10
-        while self.is_active() and time.monotonic() < end_s:
-            time.sleep(0.01)
-        return not self.is_active()
-
-
-class Peak:
-    """The most memory (VmHWM, KiB) that a process ever had, as seen until just
-    before it ended."""
-
-    def __init__(self, pid):
-        self.pid = pid
-        self.before = self.kib = status_kib(pid, "VmHWM")
-        assert self.before > 0
-        self.done = threading.Event()
-        self.thread = threading.Thread(target=self.watch, daemon=True)
-        self.thread.start()
-
-    def watch(self):
-        while not self.done.wait(0.002):
-            self.look()
-
-    def look(self):
-        self.kib = max(self.kib, status_kib(self.pid, "VmHWM"))
-
-    def stop(self):
-        self.done.set()
-        self.thread.join()
-        self.look()
-        return self.kib
-
-
-def stands_still(pid):
-    """Whether a process wanted no time in a second."""
-    def state():
-        fields = read(f"/proc/{pid}/stat").rsplit(")")[-1].split()
-        return fields[0], fields[11:13]
-
-    before = state()
-    time.sleep(1)
-    return before[0] == "S" and state() == before
-
-
-def is_full(place, pid, source):
-    """Whether nothing more goes, as nobody reads: a command that has always
-    something to write waits, which one that only lacks a CPU does not."""
-    sources = place.processes(source)
-    return sources and all(stands_still(p) for p in (*sources, pid))
-
-
-def send(channel, count):
-    """So many bytes, a packet at a time: sendall() copies what is left for
-    each."""
-    for _ in range(count // PACKET):
-        channel.sendall(ZERO)
-
-
-def fill(channel, pid):
-    """Sends until the window is shut for good: to be called when its reader
-    has stopped. All that the process said before it answers has come: so time
-    that this machine takes for it is not taken for a shut window."""
-    def is_shut():
-        return channel.transport.is_answered(PATIENCE_S) and \
-            channel.out_window_size == 0
-
-    channel.settimeout(2)
-    for _ in range(400 * MIB // PACKET):
-        with contextlib.suppress(socket.timeout):
-            channel.send(ZERO)
-            continue
-        if is_shut() and stands_still(pid) and is_shut():
-            return
-    pytest.fail("the window is never shut")
-
 
 # How late a client or server that makes a long path for itself answers. What
 # it sends in that time is to be worth a large window, however slow this
@@ -231,61 +31,6 @@ def late(answer_s):
 
 
 # Our sshd
-
-class Server:
-    """An sshd, and a hostile client that has logged in."""
-
-    def __init__(self, place, tree=OURS, options=(), extensions=None):
-        self.place = place
-        self.sshd = place.sshd(tree, "LogLevel DEBUG2", *options)
-        self.before = set(place.processes())
-        sock = place.inside(
-            lambda: socket.create_connection(("127.0.0.1", PORT)))
-        self.client = Hostile(sock, extensions)
-        self.client.start_client(timeout=PATIENCE_S)
-        self.client.auth_publickey("root", paramiko.Ed25519Key(
-            filename=place.path("user")))
-        child = wait_until("the login", lambda: re.search(
-            r"User child is on pid (\d+)", self.log()))
-        self.peak = Peak(int(child.group(1)))
-        self.channels = []              # one that nobody knows is closed
-
-    def session(self, command, slow_s=0):
-        """A channel with a command, asked for so long after it is open: then
-        the round trip that sshd sees is that long."""
-        channel = self.client.open_session()
-        channel.settimeout(PATIENCE_S)
-        time.sleep(slow_s)
-        channel.exec_command(command)
-        self.channels.append(channel)
-        return channel
-
-    def log(self):
-        return read(self.sshd.log)
-
-    def works(self):
-        """The same connection still carries a session."""
-        channel = self.session("cat")
-        channel.sendall(b"alive")
-        channel.shutdown_write()
-        data = b""
-        while more := channel.recv(100):
-            data += more
-        return data == b"alive"
-
-    def finish(self):
-        """Peak memory. sshd is then as it was, and serves others."""
-        peak = self.peak.stop()
-        self.client.close()
-        wait_until("the connection's processes to go",
-                   lambda: set(self.place.processes()) == self.before)
-        assert self.place.still_serves(), self.log()
-        assert "terminated by signal" not in self.log()
-        self.sshd.terminate()
-        self.sshd.wait()
-        wait_until("nothing left", lambda: not self.place.processes())
-        return peak
-
 
 def stock_and_ours(place, attack):
     """The attack on each: no more memory than stock's, and some."""
@@ -656,95 +401,6 @@ def test_sshd_answers_to_nothing(place):
 
 # Our ssh
 
-class Welcoming(paramiko.ServerInterface):
-    """Lets anybody in, and do anything, each after so long."""
-
-    def __init__(self, slow_s):
-        self.slow_s = slow_s
-        self.exec = threading.Event()
-
-    def get_allowed_auths(self, username):
-        return "publickey"
-
-    def check_auth_publickey(self, username, key):
-        return paramiko.AUTH_SUCCESSFUL
-
-    def check_channel_request(self, kind, chanid):
-        time.sleep(self.slow_s)
-        return paramiko.OPEN_SUCCEEDED
-
-    def check_channel_exec_request(self, channel, command):
-        time.sleep(self.slow_s)
-        self.exec.set()
-        return True
-
-
-class Client:
-    """ssh of a tree, and a hostile server that it has logged in to. What it
-    writes is read as far as take() says."""
-
-    def __init__(self, place, tree=OURS, options=(), extensions=None,
-                 probed=None, opens=True, takes=(WINDOW, PACKET),
-                 stdout=subprocess.PIPE, version=None, slow_s=0):
-        listener = place.inside(
-            lambda: socket.create_server(("127.0.0.1", PORT)))
-        self.log_path = place.path(f"ssh.{os.path.basename(tree)}.log")
-        self.ssh = place.start(
-            place.ssh(*options, "-E", self.log_path, "root@127.0.0.1",
-                      "command", tree=tree, level="DEBUG2"),
-            stdin=subprocess.PIPE, stdout=stdout)
-        listener.settimeout(PATIENCE_S)
-        sock = listener.accept()[0]
-        listener.close()
-        self.peak = Peak(self.ssh.pid)
-        self.server = Hostile(sock, extensions)
-        self.server.takes(*takes)
-        self.server.local_version = version or self.server.local_version
-        if probed:
-            self.server.probed = probed
-        self.server.add_server_key(
-            paramiko.Ed25519Key(filename=place.path("host")))
-        welcome = Welcoming(slow_s)
-        self.channel = None
-        try:
-            self.server.start_server(server=welcome)
-        except (EOFError, OSError, paramiko.SSHException):
-            if opens:
-                raise
-        if opens:
-            assert welcome.exec.wait(PATIENCE_S), self.log()
-            self.channel = self.server.accept(PATIENCE_S)
-            self.channel.settimeout(PATIENCE_S)
-        self.peak.before = status_kib(self.ssh.pid, "VmHWM")
-
-    def log(self):
-        return read(self.log_path)
-
-    def take(self, n):
-        data = b"."
-        while n > 0 and data:
-            data = self.ssh.stdout.read1(min(n, MIB))
-            n -= len(data)
-
-    def works(self):
-        """What is sent now comes out, when all before it has been taken."""
-        self.channel.sendall(b"alive")
-        return self.ssh.stdout.read(5) == b"alive"
-
-    def end(self):
-        """Exit status and peak memory."""
-        with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
-            if self.server.is_active() and self.channel:
-                self.channel.send_exit_status(0)
-                self.channel.close()
-        self.ssh.stdin.close()
-        while self.ssh.stdout.read1(MIB):
-            pass
-        status = self.ssh.wait(PATIENCE_S)
-        self.server.close()
-        return status, self.peak.stop()
-
-
 def test_ssh_more_than_the_window(place):
     peaks = []
     for tree in (PRISTINE, OURS):
@@ -851,9 +507,6 @@ def test_ssh_one_byte_packets(place):
         assert status == 0
         peaks.append(peak)
     assert peaks[1] <= peaks[0] + MORE_THAN_STOCK_KIB
-
-
-PING = ext_info(b"ping@openssh.com", b"0")
 
 
 @pytest.mark.parametrize("extensions", [PING, None], ids=["ping", "request"])

@@ -1,44 +1,10 @@
 """Connections that do nothing cost what they did: at most 2 % more memory
 than those of a pristine sshd beside it."""
 
-import subprocess
-
 import pytest
 
-from loopback import (OURS, PORT, PRISTINE, place,      # noqa: F401
-                      pss_kib, read, wait_until)
-
-AT_ONCE = 10
-MOST = 1.02
-
-
-def idle(place, connections, what, shows):             # noqa: F811
-    """Opens them; by port, pristine's first, the processes that serve them."""
-    servers = {port: place.sshd(tree, port=port)
-               for port, tree in ((PORT, PRISTINE), (PORT + 1, OURS))}
-    # Logging in is not what is measured
-    cheap = ["-o", "KexAlgorithms=curve25519-sha256", "-n"]
-    for i in range(AT_ONCE, connections + 1, AT_ONCE):
-        for port in servers:
-            for _ in range(AT_ONCE):
-                place.start(place.ssh(*cheap, "root@127.0.0.1", *what,
-                                      tree=PRISTINE, port=port),
-                            stdin=subprocess.DEVNULL)
-        for sshd in servers.values():
-            wait_until("logins",
-                       lambda: read(sshd.log).count(shows) == i)
-    return {port: wait_until("their processes to settle",
-                             lambda: settled(place, sshd, connections))
-            for port, sshd in servers.items()}
-
-
-def memory_kib(found, connections):
-    """What the processes have, pristine's and ours: no more than 2 % apart."""
-    used = [sum(pss_kib(pid) for pid in pids) for pids in found.values()]
-    print(f"{connections} connections, KiB of pristine, ours: {used}")
-    assert used[0] > connections * 500
-    assert used[1] <= used[0] * MOST
-    return used
+from idle import idle, memory_kib
+from loopback import place                              # noqa: F401
 
 
 @pytest.mark.parametrize("connections, what, shows", [
@@ -46,19 +12,3 @@ def memory_kib(found, connections):
     (100, ["sleep 1000"], "Starting session: command")])
 def test_idle(place, connections, what, shows):         # noqa: F811
     memory_kib(idle(place, connections, what, shows), connections)
-
-
-def children(pid):
-    return [int(p) for p in
-            read(f"/proc/{pid}/task/{pid}/children").split()]
-
-
-def settled(place, sshd, connections):
-    """The two processes of each connection, once there are just those."""
-    monitors = children(sshd.pid)
-    all_of_them = monitors + [c for m in monitors for c in children(m)]
-    if len(all_of_them) == 2 * connections and \
-            all(read(f"/proc/{p}/comm") == "sshd-session\n"
-                for p in all_of_them):
-        return all_of_them
-    return None

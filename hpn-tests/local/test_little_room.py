@@ -7,11 +7,8 @@ import signal
 
 import pytest
 
-from loopback import place, read, wait_until            # noqa: F401
-
-pytest.importorskip("paramiko")
-from test_hostile import (MSG_DATA, WINDOW, Client, Raw,        # noqa: E402
-                          Server, packed, stands_still)
+from hostile import MSG_DATA, WINDOW, Client, Raw, Server, packed
+from loopback import place, read, stands_still, wait_until      # noqa: F401
 
 PACKETS = (0, 1, 2, 2 ** 32 - 1)
 WINDOWS = (0, 1, 2, 3)

@@ -13,14 +13,11 @@ import subprocess
 
 import pytest
 
+from hostile import (BOUNDED, MSG_DATA, MSG_EXT_INFO, MSG_FAILURE, MSG_PING,
+                     MSG_PONG, MSG_REQUEST, MSG_WINDOW_ADJUST, PROBE, Hostile,
+                     Raw, ext_info, paramiko)
 from loopback import (OURS, PORT, PRISTINE, TOP, place,     # noqa: F401
                       read, wait_until)
-
-paramiko = pytest.importorskip("paramiko")
-from test_hostile import (BOUNDED, MSG_DATA, MSG_EXT_INFO,  # noqa: E402
-                          MSG_FAILURE, MSG_PING, MSG_PONG, MSG_REQUEST,
-                          MSG_WINDOW_ADJUST, PROBE, Hostile, Raw,
-                          ext_info)
 
 PROGRAMS = ("sshd", "sshd-session", "sshd-auth")
 

@@ -12,12 +12,10 @@ import subprocess
 
 import pytest
 
+from hostile import (MSG_DATA, MSG_REQUEST, PACKET, Client, Raw, Server,
+                     is_full)
 from loopback import (OURS, PRISTINE, place,      # noqa: F401
                       status_kib, wait_until)
-
-pytest.importorskip("paramiko")
-from test_hostile import (MSG_DATA, MSG_REQUEST, PACKET,        # noqa: E402
-                          Client, Raw, Server, is_full)
 
 KIB, MIB = 1024, 1024 * 1024
 PATIENCE_S = 300                        # of a busy machine

@@ -7,8 +7,7 @@ import subprocess
 
 import pytest
 
-from loopback import OURS, wait_until
-from test_hostile import stands_still
+from loopback import OURS, stands_still, wait_until
 
 KIB = 1024
 F_SETPIPE_SZ, PAGE = 1031, 4096         # Linux

@@ -5,12 +5,10 @@ import re
 
 import pytest
 
+from hostile import (MSG_REQUEST, MSG_WINDOW_ADJUST, PING, Client, Raw,
+                     Server)
 from loopback import (OURS, PRISTINE, TOP, place,      # noqa: F401
                       read, wait_until)
-
-paramiko = pytest.importorskip("paramiko")
-from test_hostile import (MSG_REQUEST, MSG_WINDOW_ADJUST,       # noqa: E402
-                          PING, Client, Raw, Server)
 
 KIB = 1024
 MSG_EOF, MSG_CLOSE = 96, 97
