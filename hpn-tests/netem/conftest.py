@@ -1,9 +1,6 @@
 """Starts the transfers that the selected scenarios will want, two at a time,
 hands them out as they end, and says of each scenario in one line what was
-measured and what was required.
-
---level check, netem or full: how much is run. --resume: transfers that an
-interrupted run has made, with the same programs, are not made again."""
+measured and what was required."""
 
 import os
 import time
@@ -15,9 +12,6 @@ import lab
 from scenarios import OTHER
 from scene import Scene
 
-LEVELS = {"check": ("check",), "netem": ("check", "netem"),
-          "full": ("check", "netem", "grid"), "self": ("self",)}
-
 
 def transfers_of(item):
     """The transfers a test needs: name to spec."""
@@ -28,30 +22,6 @@ def transfers_of(item):
     if call and "scene" in call.params:
         return {n: OTHER[n] for n in call.params["scene"][0].values()}
     return {}
-
-
-def level_of(item):
-    call = getattr(item, "callspec", None)
-    if call and "row" in call.params:
-        return call.params["row"].level
-    return next((m.args[0] for m in item.iter_markers("level")), "check")
-
-
-def pytest_addoption(parser):
-    parser.addoption("--level", choices=LEVELS, default="check")
-    parser.addoption("--resume", action="store_true")
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "level(name): check, netem or grid")
-
-
-def pytest_collection_modifyitems(config, items):
-    levels = LEVELS[config.getoption("level")]
-    kept = [i for i in items if level_of(i) in levels]
-    config.hook.pytest_deselected(
-        items=[i for i in items if level_of(i) not in levels])
-    items[:] = kept
 
 
 class Transfers:
