@@ -8,9 +8,8 @@ import subprocess
 import pytest
 
 import pinned
+from tracked import TOP, tracked
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OPENSSH = os.path.join(BUILD, "openssh")
 MODULES = sorted(os.path.basename(p) for p in glob.glob(f"{TOP}/openssh/*.c"))
@@ -47,17 +46,6 @@ def flags():
         ["make", "-s", "-f", "Makefile", "-f", "-", "bdp-flags"],
         input="bdp-flags:\n\t@echo $(CFLAGS) $(CPPFLAGS)\n", cwd=OPENSSH,
         capture_output=True, text=True, check=True).stdout.split()
-
-
-def tracked(*patterns):
-    """Files of the repository."""
-    done = subprocess.run(["git", "ls-files", "-co", "--exclude-standard",
-                           *patterns], cwd=TOP, capture_output=True,
-                          text=True)
-    if done.returncode != 0:
-        pytest.skip("not a git repository: which files are ours?")
-    return [f for f in done.stdout.splitlines()
-            if os.path.isfile(os.path.join(TOP, f))]
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -1,0 +1,157 @@
+"""Where things are: what is on top, which folder imports from which, and that
+what documents and comments name is there."""
+
+import ast
+import glob
+import graphlib
+import io
+import os
+import re
+import tokenize
+
+from tracked import TOP, read, tracked
+
+ON_TOP = {"openssh", "patches", "hpn-tests", "bench", "configure.ac",
+          "Makefile.in", "debian", "README.md",
+          "CONTRIBUTING.md", "SECURITY.md", "LICENCE", "bootstrap", ".ci",
+          ".gitignore"}
+GUEST, LIB = "hpn-tests/lab/guest", "hpn-tests/lib"
+PEERS = "hpn-tests/peers"
+# What the files of a folder may import from other folders
+MAY_IMPORT = {
+    GUEST: set(), PEERS: set(), LIB: {GUEST},
+    "hpn-tests/faults": {GUEST, LIB}, "hpn-tests/load": {LIB},
+    "hpn-tests/interop": {GUEST, LIB, PEERS}, "hpn-tests/local": {LIB},
+    "hpn-tests/netem": {GUEST, LIB}, "hpn-tests/repository": {LIB},
+    "hpn-tests/results": {PEERS}, "hpn-tests/unit": {LIB},
+    "hpn-tests": {LIB}, "bench": {LIB},
+}
+
+
+def test_top():
+    assert {name.split("/")[0] for name in tracked()} == ON_TOP
+
+
+# Imports
+
+def is_python(name):
+    return name.endswith(".py") or \
+        read(name).startswith("#!/usr/bin/env python3\n")
+
+
+def modules():
+    """The folder of each file that can be imported, by its module's name."""
+    found = {}
+    for name in tracked("*.py"):
+        module = os.path.basename(name)[:-len(".py")]
+        if module != "conftest":
+            assert module not in found, f"{name}, and one in {found[module]}"
+            found[module] = os.path.dirname(name)
+    return found
+
+
+def imports(name):
+    """Modules that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(read(name))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module)
+    return found
+
+
+def folders():
+    """The other folders that each folder's files import from."""
+    where, graph = modules(), {}
+    for name in filter(is_python, tracked()):
+        here = os.path.dirname(name)
+        from_where = {where[m] for m in imports(name) if m in where}
+        graph.setdefault(here, set()).update(from_where - {here})
+    return graph
+
+
+def test_imports_go_one_way():
+    graph = folders()
+    list(graphlib.TopologicalSorter(graph).static_order())  # if without cycle
+    for here, others in graph.items():
+        assert others <= MAY_IMPORT.get(here, set()), here
+    assert graph["bench"] == {LIB}      # so it does find them
+
+
+def test_nothing_imports_a_test():
+    for name in filter(is_python, tracked()):
+        assert not [m for m in imports(name)
+                    if m == "conftest" or m.startswith("test_")], name
+
+
+# Paths in documents and comments
+
+PATH = re.compile(r"(?<![\w./$@*<>{}=-])((?:[\w.-]+/)+[\w.*-]+)")
+MODULE = re.compile(r"(?<![\w./$@*<>{}-])([\w-]+\.py)\b")
+# Whose first folder is one of these: once they were on top, too
+OF_OURS = {"bench", "debian", "docs", "faults", "hpn-tests", "interop", "lab",
+           "lib", "load", "netem", "openssh", "patches", "peers", "upstream"}
+SOURCES = (".py", ".md", ".sh", ".patch", ".mk")
+DATA = (".json", ".jsonl", ".lock", ".patch", ".sum", ".svg", ".xml")
+ELSEWHERE = {"debian/patches"}      # in a source package, as all that the
+                                    # files of debian/overlay name
+
+
+def of_python(text):
+    """Its comments and docstrings."""
+    nodes = (ast.Module, ast.FunctionDef, ast.ClassDef)
+    docstrings = [ast.get_docstring(node) or "" for node in
+                  ast.walk(ast.parse(text)) if isinstance(node, nodes)]
+    return "\n".join(docstrings + [
+        token.string for token in
+        tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT])
+
+
+def prose(name):
+    """What a file says to who reads it: of a script its comments."""
+    text = read(name)
+    if is_python(name):
+        return of_python(text)
+    if text.startswith("#!"):
+        return "\n".join(re.findall(r"(?:^|\s)(#.*)", text))
+    return text
+
+
+def is_there(path, name):
+    """Below the top, or the folder of the file that names it, or one that it
+    is in."""
+    roots = [TOP]
+    while name := os.path.dirname(name):
+        roots.append(os.path.join(TOP, name))
+    return any(glob.glob(os.path.join(root, path)) for root in roots)
+
+
+def is_ours(path):
+    """Not what stands for a name, or is only built."""
+    last = os.path.basename(path).split(".")[0]
+    return path not in ELSEWHERE and not last.isupper() and \
+        (path.split("/")[0] in OF_OURS or path.endswith(SOURCES))
+
+
+def test_paths_are_there():
+    known = {os.path.basename(name) for name in tracked("*.py")}
+    found = []
+    for name in tracked():
+        if name.endswith(DATA) or name.startswith("debian/overlay/"):
+            continue
+        text = prose(name)
+        found += [f"{name}: {path}" for path in
+                  {p.rstrip(".") for p in PATH.findall(text)}
+                  if is_ours(path) and not is_there(path, name)]
+        found += [f"{name}: {module}" for module in set(MODULE.findall(text))
+                  if module not in known]
+    assert not found, "\n".join(sorted(found))
+
+
+def test_a_stale_path_is_found():
+    """That the above can fail."""
+    said = "see docs/compatibility.md, `faults/relay.py` and openssh/lab.py"
+    assert [is_there(p, "hpn-tests/README.md") for p in PATH.findall(said)
+            if is_ours(p)] == [False] * 3
