@@ -1,6 +1,6 @@
-"""page.py: compatibility.md from compatibility.json; with "collect
-PART", that part of the latter from what the tests left first: interop, load,
-faults, upstream or sanitized, in the folder of build that is named so."""
+"""page.py: a page of each file of results, peers.md from peers.json and so on;
+with "collect PART", that file first from what the tests left in the folder of
+build that is named so: interop, load, faults, upstream or sanitized."""
 
 import glob
 import json
@@ -13,14 +13,13 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(TOP, "hpn-tests", "peers"))
 import peers                            # noqa: E402
 
-RESULTS = os.path.join(HERE, "compatibility.json")
-PAGE = os.path.join(HERE, "compatibility.md")
+PAGES = {"interop": "peers", "load": "load", "faults": "faults",
+         "upstream": "upstream", "sanitized": "sanitizers"}
 
-HEAD = """\
-# Compatibility
+PEERS = """\
+# Peers
 
-Written by the suite in `hpn-tests/interop`, from what it measured: `make
-check-interop`.
+Written by `make check-interop`, from what it measured.
 
 Clients and servers that others wrote move 64 MiB each way, with stock OpenSSH
 10.0p1 at the other end and with ours; on loopback every byte is compared. This
@@ -49,8 +48,8 @@ path's rate.
 """
 
 
-LOAD = """
-## Load
+LOAD = """\
+# Load
 
 Of `make check-load`, on loopback. A limit that is given is held to: memory of
 a connection and its CPU time at most 1.02 of stock's, memory after all channels
@@ -60,8 +59,8 @@ what it was after the first 1,000.
 |---|---|--:|--:|\
 """
 
-FAULTS = """
-## Faults
+FAULTS = """\
+# Faults
 
 Of `make check-faults`: copies by ssh, scp and sftp, get and put, with a fault
 in the middle. Each goes on, and the bytes are the same, or ends with an error,
@@ -73,8 +72,8 @@ both ends, where it was tried. Numbers are of copies.
 |---|---|---|\
 """
 
-UPSTREAM = """
-## Upstream's tests
+UPSTREAM = """\
+# Upstream's tests
 
 Of `make check-upstream`: upstream's own, none of them changed, on OpenSSH
 {base} as it is and on ours. A test that comes out otherwise with ours is a
@@ -85,8 +84,8 @@ failure. "interop-tests" are with PuTTY, Dropbear and conch.
 |---|--:|--:|--:|--:|--:|--:|--:|\
 """
 
-SANITIZED = """
-## Under sanitizers
+SANITIZED = """\
+# Under sanitizers
 
 Of `make check-sanitized`: ours, built by clang with ASan and UBSan; upstream's
 file-tests, unit tests, those of t-exec that aren't skipped here, and upstream's
@@ -97,9 +96,10 @@ finding each.
 |---|--:|--:|\
 """
 
-PARTS = {"interop": ("client", "server"), "load": ("load",),
-         "faults": ("fault",), "upstream": ("upstream",),
-         "sanitized": ("sanitized",)}
+
+
+def file(part, kind):
+    return os.path.join(HERE, f"{PAGES[part]}.{kind}")
 
 
 def left(part):
@@ -165,11 +165,10 @@ OF_LINES = {"faults": of_faults, "upstream": of_upstream,
 
 
 def collect(part):
-    rows = [r for r in read() if r["role"] not in PARTS[part]] + left(part)
-    order = [role for roles in PARTS.values() for role in roles]
-    rows.sort(key=lambda r: -1 if r["role"] in PARTS["interop"] else
-              order.index(r["role"]))
-    with open(RESULTS, "w") as f:
+    rows = left(part)
+    if not rows:
+        sys.exit(f"page.py: the tests left no results in build/{part}")
+    with open(file(part, "json"), "w") as f:
         f.write("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
 
 
@@ -184,12 +183,14 @@ def table(rows):
 
 
 def load(rows):
+    yield LOAD.rstrip("\n")
     for r in rows:
         yield (f"| {r['what']} | {r['figure']} | {r['stock'] or '-'} | "
                f"{r['ours']} |")
 
 
 def faults(rows):
+    yield FAULTS.rstrip("\n")
     for r in rows:
         cells = [", ".join(f"{count} {outcome}" for outcome, count in
                            sorted(r[who].items())) or "-"
@@ -201,6 +202,7 @@ OUTCOMES = ("passed", "failed", "skipped")
 
 
 def upstream(rows):
+    yield UPSTREAM.replace("{base}", rows[0]["base"]).rstrip("\n")
     for r in rows:
         cells = [str(r[who].get(o, 0)) for who in ("stock", "ours")
                  for o in OUTCOMES]
@@ -216,6 +218,7 @@ def upstream(rows):
 
 
 def sanitized(rows):
+    yield SANITIZED.rstrip("\n")
     for r in rows:
         cells = "doesn't build here | -" if r["runs"] is None else \
             f"{r['runs']:,} | {r['findings']}"
@@ -234,51 +237,47 @@ def wanted():
             for direction in peers.DIRECTIONS}
 
 
-def of(rows, part):
-    return [r for r in rows if r["role"] in PARTS[part]]
-
-
 def measured(rows):
     return {(r["role"], r["peer"], r["mode"], r["direction"]) for r in rows}
 
 
-def page(all_rows):
-    rows = of(all_rows, "interop")
+def interop(rows):
     raw = ", ".join(f"{r} MB/s" for r in sorted({r["raw"] for r in rows}))
-    lines = [HEAD.format(raw=raw).rstrip("\n")]
+    yield PEERS.format(raw=raw).rstrip("\n")
     for role in ("client", "server"):
-        lines.append(f"\n## {role.title()}s, with our {other(role)}\n")
-        lines += table(r for r in rows if r["role"] == role)
-    lines.append(MODES.rstrip("\n") + "\n")
-    lines += table(r for r in rows if r["role"] == "client" and
-                   r["direction"] == "put" and r["peer"].startswith("Go"))
-    lines.append("")
+        yield f"\n## {role.title()}s, with our {other(role)}\n"
+        yield from table(r for r in rows if r["role"] == role)
+    yield MODES.rstrip("\n") + "\n"
+    yield from table(r for r in rows if r["role"] == "client" and
+                     r["direction"] == "put" and r["peer"].startswith("Go"))
+    yield ""
     missing = sorted({f"- {role}: {name}, {mode}" for role, name, mode, _
                       in wanted() - measured(rows)})
     if missing:
-        lines += ["## Not measured\n", *missing, ""]
-    for part, head, body in (("load", LOAD, load),
-                             ("faults", FAULTS, faults),
-                             ("upstream", UPSTREAM, upstream),
-                             ("sanitized", SANITIZED, sanitized)):
-        if some := of(all_rows, part):
-            head = head.replace("{base}", some[0].get("base", ""))
-            lines += [head.strip("\n"), *body(some), ""]
-    lines.append("## Versions\n")
-    lines += sorted({f"- {r['peer']}: {r['version']}" for r in rows})
-    return "\n".join(lines) + "\n"
+        yield from ("## Not measured\n", *missing, "")
+    yield "## Versions\n"
+    yield from sorted({f"- {r['peer']}: {r['version']}" for r in rows})
 
 
-def read():
-    with open(RESULTS) as f:
+LINES = {"interop": interop, "load": load, "faults": faults,
+         "upstream": upstream, "sanitized": sanitized}
+
+
+def page(part):
+    return "\n".join(LINES[part](read(part))) + "\n"
+
+
+def read(part):
+    with open(file(part, "json")) as f:
         return json.load(f)
 
 
 def main():
     if sys.argv[1:2] == ["collect"]:
         collect(sys.argv[2])
-    with open(PAGE, "w") as f:
-        f.write(page(read()))
+    for part in PAGES:
+        with open(file(part, "md"), "w") as f:
+            f.write(page(part))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""compatibility.md is what the results give."""
+"""The pages are what the results give."""
 
 import page
 
 
 def test_page():
-    with open(page.PAGE) as f:
-        assert f.read() == page.page(page.read())
+    for part in page.PAGES:
+        with open(page.file(part, "md")) as f:
+            assert f.read() == page.page(part)
 
 
 def test_results():
     """Of peers of the table, and none is slower with ours."""
-    rows = page.of(page.read(), "interop")
+    rows = page.read("interop")
     assert len(rows) > 40 and page.measured(rows) <= page.wanted()
     for r in rows:
         assert r["ours"] >= 0.95 * r["stock"], r
@@ -18,11 +19,10 @@ def test_results():
 
 def test_load_and_faults():
     """What has limits is within them; of each fault the runs came out."""
-    rows = page.read()
-    figures = {r["figure"]: r for r in page.of(rows, "load")}
+    figures = {r["figure"]: r for r in page.read("load")}
     memory = figures["memory of one, KiB"]
     assert float(memory["ours"]) <= 1.02 * float(memory["stock"])
-    faults = page.of(rows, "faults")
+    faults = page.read("faults")
     assert len(faults) > 15
     for r in faults:
         assert sum(r["ours"].values()) > 0, r
@@ -31,7 +31,7 @@ def test_load_and_faults():
 
 def test_upstream():
     """All come out alike, and those with PuTTY and Dropbear were run."""
-    rows = page.of(page.read(), "upstream")
+    rows = page.read("upstream")
     assert {r["target"] for r in rows} == {
         "file-tests", "unit", "t-exec", "interop-tests", "extra-tests"}
     for r in rows:
@@ -42,7 +42,7 @@ def test_upstream():
 
 def test_sanitized():
     """No finding; and fuzzers have run, too."""
-    rows = page.of(page.read(), "sanitized")
+    rows = page.read("sanitized")
     assert {"file-tests", "unit", "t-exec"} < {r["what"] for r in rows}
     assert sum(r["runs"] or 0 for r in rows if "_fuzz" in r["what"]) > 100000
     for r in rows:
