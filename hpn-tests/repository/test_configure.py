@@ -64,7 +64,7 @@ def test_tracepoint_is_a_switch(tmp_path, flags, there):
     (tmp_path / "sys/sdt.h").write_text("int included;\n"
                                         "#define DTRACE_PROBE8(...)\n")
     done = subprocess.run(
-        f"cc -E -DHAVE_CONFIG_H {flags} -I{tmp_path} -I. channel-window.c",
+        f"cc -E -DHAVE_CONFIG_H {flags} -I{tmp_path} -I. channel-report.c",
         shell=True, cwd=OURS, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert ("int included;" in done.stdout) == there

@@ -16,7 +16,7 @@ BDP_OBJS=$(P11OBJS) $(SKOBJS)
 BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 	-Wl,--wrap=__memmove_chk
 
-# What channel-window.c asks the machine (modules/fake.c)
+# What the modules of windows ask the machine (modules/fake.c)
 BDP_FAKE=monotime_double tcp_path_probe tcp_path_fill_segments \
 	tcp_path_bound_unsent tcp_path_waiting set_nodelay \
 	window_init window_credit window_budget_ask \
@@ -27,10 +27,10 @@ BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 BDP_EVP=-Wl,--wrap=EVP_MAC_init
 
 # Those that need no more than the core of the series
-BDP_CORE=tests.c test_window_control.c test_link.c test_window_budget.c \
-	test_path_rtt.c test_ssh_rtt.c test_walk.c test_stall.c walk.c \
-	fake.c conn.c fixture.c test_channel_window.c memory.c \
-	test_sshbuf_mem.c
+BDP_CORE=tests.c test_window_control.c test_window_decide.c test_link.c \
+	test_window_budget.c test_path_rtt.c test_ssh_rtt.c test_walk.c \
+	test_stall.c walk.c fake.c conn.c fixture.c test_channel_window.c \
+	memory.c test_sshbuf_mem.c
 BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_sftp_inflight.c test_sftp_bottleneck.c test_progress_rate.c \
 	test_send_account.c test_cipher_order.c test_poly1305.c \

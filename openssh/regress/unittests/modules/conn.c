@@ -166,7 +166,7 @@ conn_goes(Channel *c, struct sshbuf *buf, size_t len)
 u_int
 conn_turn(struct conn *conn, Channel *c)
 {
-	u_int credit = channel_window_credit(conn->ssh, c, &conn->ws);
+	u_int credit = channel_window_turn(conn->ssh, c, &conn->ws);
 
 	if (credit != 0) {
 		c->local_window += credit;

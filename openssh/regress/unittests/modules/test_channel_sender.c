@@ -15,7 +15,7 @@
  */
 
 /*
- * What channel-window.c makes of a Channel that sends: how much at once, whose
+ * What channel-sender.c makes of a Channel: how much it sends at once, whose
  * turn it is, whether segments are filled, and what it waited for.
  */
 
@@ -65,7 +65,7 @@ sender(void)
 	Channel *c = conn_channel(&conn, "session");
 
 	c->remote_window = LIMIT;
-	channel_window_credit(conn.ssh, c, &conn.ws);
+	channel_window_turn(conn.ssh, c, &conn.ws);
 	return c;
 }
 
@@ -91,13 +91,13 @@ static void
 look_again(Channel *c)
 {
 	fake.now_us += 1000 * MS;
-	channel_window_credit(conn.ssh, c, &conn.ws);
+	channel_window_turn(conn.ssh, c, &conn.ws);
 }
 
 static size_t
 may_send(Channel *c, size_t len)
 {
-	return channel_window_send(conn.ssh, c, conn.ws, len);
+	return channel_sender_limit(conn.ssh, c, conn.ws, len);
 }
 
 static void
@@ -112,10 +112,10 @@ bounds(void)
 	ASSERT_U_INT_EQ(fake.bounds, 1);
 	path.send_rate = 8000000;
 	fake.now_us += 99 * MS;		/* less than an RTT since the last */
-	channel_window_credit(conn.ssh, c, &conn.ws);
+	channel_window_turn(conn.ssh, c, &conn.ws);
 	ASSERT_U_INT_EQ(fake.bounds, 1);
 	fake.now_us += 1 * MS;
-	channel_window_credit(conn.ssh, c, &conn.ws);
+	channel_window_turn(conn.ssh, c, &conn.ws);
 	ASSERT_U_INT_EQ(fake.bounds, 2);
 	ASSERT_U_INT_EQ(fake.unsent, SOME);
 	/* And a packet is no larger, and its rest ends it. */
@@ -135,7 +135,7 @@ bounds(void)
 	other = conn_channel(&conn, "session");
 	ASSERT_SIZE_T_EQ(may_send(other, 1000000), 1000000);
 	other->isatty = 1;
-	channel_window_credit(conn.ssh, other, &conn.ws);
+	channel_window_turn(conn.ssh, other, &conn.ws);
 	ASSERT_SIZE_T_EQ(may_send(other, 1000000), 1000000);
 	conn_close(&conn);
 }
@@ -201,14 +201,14 @@ fills(void)
 	assert_nagle(1, 3);
 	fake_len(a->input, 1);		/* more to come of it, */
 	unsent(0);
-	channel_window_credit(conn.ssh, a, &conn.ws);
+	channel_window_turn(conn.ssh, a, &conn.ws);
 	fake_len(a->input, 0);		/* or in the kernel's way; */
 	unsent(1);
-	channel_window_credit(conn.ssh, a, &conn.ws);
+	channel_window_turn(conn.ssh, a, &conn.ws);
 	unsent(0);			/* and of another nobody asks */
-	channel_window_credit(conn.ssh, b, &conn.ws);
+	channel_window_turn(conn.ssh, b, &conn.ws);
 	assert_nagle(1, 3);
-	channel_window_credit(conn.ssh, a, &conn.ws);
+	channel_window_turn(conn.ssh, a, &conn.ws);
 	assert_nagle(0, 4);
 	may_send(a, MIB);
 	unsent(1);
@@ -230,7 +230,7 @@ fills(void)
 static int
 more(Channel *c, size_t had)
 {
-	return channel_window_more(conn.ssh, c, conn.ws, had);
+	return channel_sender_more(conn.ssh, c, conn.ws, had);
 }
 
 /* Several packets in a turn, where nobody waits for it */
@@ -265,7 +265,7 @@ several(void)
 	other->remote_window = LIMIT;
 	ASSERT_INT_EQ(more(other, 2 * PACKET), 0);
 	other->isatty = 1;
-	channel_window_credit(conn.ssh, other, &conn.ws);
+	channel_window_turn(conn.ssh, other, &conn.ws);
 	ASSERT_INT_EQ(more(other, 2 * PACKET), 0);
 	ASSERT_INT_EQ(more(c, 2 * PACKET), 1);
 	conn_channel_free(&conn, other);
@@ -290,17 +290,17 @@ reads(void)
 	ASSERT_INT_EQ(pipe(fds), 0);
 	c->rfd = fds[0];
 	other = conn_channel(&conn, "session");
-	ASSERT_SIZE_T_EQ(channel_window_read_max(other), CHANNEL_MAX_READ);
-	ASSERT_SIZE_T_EQ(channel_window_read_max(c), CHANNEL_MAX_READ);
+	ASSERT_SIZE_T_EQ(channel_sender_read_max(other), CHANNEL_MAX_READ);
+	ASSERT_SIZE_T_EQ(channel_sender_read_max(c), CHANNEL_MAX_READ);
 	while (c->remote_window > LIMIT - MIB + 1)
 		c->remote_window -= may_send(c,
 		    c->remote_window - (LIMIT - MIB + 1));
-	ASSERT_SIZE_T_EQ(channel_window_read_max(c), CHANNEL_MAX_READ);
+	ASSERT_SIZE_T_EQ(channel_sender_read_max(c), CHANNEL_MAX_READ);
 #ifdef F_GETPIPE_SZ
 	ASSERT_INT_EQ(fcntl(fds[0], F_GETPIPE_SZ), 65536);
 #endif
 	may_send(c, 1);
-	ASSERT_SIZE_T_EQ(channel_window_read_max(c), CHANNEL_READ_AHEAD);
+	ASSERT_SIZE_T_EQ(channel_sender_read_max(c), CHANNEL_READ_AHEAD);
 #ifdef F_GETPIPE_SZ
 	ASSERT_INT_EQ(fcntl(fds[0], F_GETPIPE_SZ), CHANNEL_READ_AHEAD);
 	/* What answers keeps its pipe. */
@@ -312,7 +312,7 @@ reads(void)
 	conn_goes(c, c->output, 1);
 	conn_turn(&conn, c);
 	may_send(c, PACKET);
-	while (channel_window_read_max(c) == CHANNEL_MAX_READ)
+	while (channel_sender_read_max(c) == CHANNEL_MAX_READ)
 		may_send(c, PACKET);
 	ASSERT_INT_EQ(fcntl(fds[0], F_GETPIPE_SZ), 65536);
 #endif
@@ -328,7 +328,7 @@ wait_ms(Channel *c, u_int ms)
 {
 	fake.now_us += ms * MS;
 	c->io_want = 0;
-	channel_window_look(conn.ssh, c, conn.ws);
+	channel_sender_look(conn.ssh, c, conn.ws);
 }
 
 static void

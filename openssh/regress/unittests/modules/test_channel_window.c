@@ -85,7 +85,7 @@ status(const Channel *c)
 	struct sshbuf *b = sshbuf_new();
 	size_t len;
 
-	channel_window_status(c, conn.ws, b);
+	channel_report_status(c, conn.ws, b);
 	len = sshbuf_len(b);
 	snprintf(line, sizeof(line), "%.*s", (int)len, sshbuf_ptr(b) == NULL ?
 	    (const u_char *)"" : sshbuf_ptr(b));
@@ -455,7 +455,7 @@ needed(void)
 	start(0, BOUNDED | KEX_HAS_PING, LIMIT);
 	path.rtt_us = path.min_rtt_us = 1 * MS;
 	c = conn_channel(&conn, "session");
-	channel_window_answered(c, &conn.ws);		/* not asked */
+	channel_path_answered(c, &conn.ws);		/* not asked */
 	for (ms = 0; ms < 1048; ms++) {
 		deliver(c, 1000, 1);
 		ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 0);
@@ -468,11 +468,11 @@ needed(void)
 		start(0, BOUNDED | KEX_HAS_PING, LIMIT);
 		path.rtt_us = path.min_rtt_us = 1 * MS;
 		c = conn_channel(&conn, "session");
-		channel_window_asked(c);
+		channel_path_asked(c);
 		fake.now_us += ms * MS;
-		channel_window_answered(c, &conn.ws);
+		channel_path_answered(c, &conn.ws);
 		fake.now_us += 1000 * MS;
-		channel_window_answered(c, &conn.ws);	/* answered already */
+		channel_path_answered(c, &conn.ws);	/* answered already */
 		deliver(c, 20000, 200);
 		ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL),
 		    ms == 7);
@@ -799,7 +799,7 @@ at_close(int server)
 	deliver(c, 1000, 501);
 	path.rtt_us = path.min_rtt_us = 50 * MS + 123;
 	deliver(c, 1000, 500);
-	channel_windows_report(conn.ssh, conn.ws);
+	channel_report_all(conn.ssh, conn.ws);
 	ASSERT_STRING_EQ(heard.lines, "channel 0: peak window 2097152, "
 	    "least rtt 50.0 ms, received 1001000 bytes, 1.0 MB/s\n");
 	ASSERT_INT_EQ(heard.level, server ? SYSLOG_LEVEL_VERBOSE :
@@ -817,7 +817,7 @@ at_close(int server)
 	conn_channel_free(&conn, c);
 	ASSERT_STRING_EQ(heard.lines, "");
 	fixture_listen_ends();
-	channel_windows_report(conn.ssh, NULL);
+	channel_report_all(conn.ssh, NULL);
 	conn_close(&conn);
 }
 

@@ -39,7 +39,7 @@
 #include "window-budget.h"
 #include "misc.h"
 #include "ssh-rtt.h"
-#include "tcp-path.h"
+#include "path-rtt.h"
 
 #define BASE		(2U * 1024 * 1024)
 #define PACKET		(32U * 1024)

@@ -19,6 +19,7 @@
 #include "../test_helper/test_helper.h"
 
 void test_window_control(void);
+void test_window_decide(void);
 void test_window_link(void);
 void test_window_budget(void);
 void test_path_rtt(void);
@@ -56,6 +57,7 @@ static void
 tests_long(void)
 {
 	test_window_control();
+	test_window_decide();
 	test_window_link();
 	test_walk();
 	test_stall();

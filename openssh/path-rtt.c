@@ -1,0 +1,95 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+#include "misc.h"
+#include "path-rtt.h"
+
+const struct path_info *
+path_rtt_choose(const struct path_info *tcp, const struct path_info *inband)
+{
+	uint64_t tcp_us = tcp->min_rtt_us != 0 ? tcp->min_rtt_us : tcp->rtt_us;
+
+	if (inband->rtt_us == 0)
+		return tcp;
+	if (tcp->rtt_us == 0 || inband->min_rtt_us >
+	    tcp_us + tcp_us / 4 + PATH_RTT_SLACK_US)
+		return inband;
+	return tcp;
+}
+
+/*
+ * The best rate fades by this part each round trip: a path that lost half of
+ * its rate for good is as fast as it ever was after some 30 of them.
+ */
+#define PATH_RATE_FADE	64
+
+/*
+ * The mean rate, over whole round trips: what a window allows comes in one
+ * burst of it, as fast as the path ever was. Not over less than this (us): on
+ * a LAN it is the main loops that decide what comes in a round trip.
+ */
+#define PATH_RATE_MIN_US	10000
+
+static void
+measure_rate(struct path_rtt *pr, uint64_t rtt_us, uint64_t consumed,
+    uint64_t now_us)
+{
+	uint64_t took_us = now_us - pr->since_us;
+
+	if (pr->since_us != 0 && took_us < MAXIMUM(rtt_us, PATH_RATE_MIN_US))
+		return;
+	if (pr->since_us != 0 && took_us != 0) {
+		pr->rate = (consumed - pr->consumed) * 1000000 / took_us;
+		pr->best -= pr->best / PATH_RATE_FADE;
+		pr->best = MAXIMUM(pr->best, pr->rate);
+	}
+	pr->since_us = now_us;
+	pr->consumed = consumed;
+}
+
+/* The most that a path with this least RTT is taken for. */
+static uint64_t
+most_us(const struct path_rtt *pr)
+{
+	return pr->least_us + (pr->cautious ? pr->least_us / 4 : pr->least_us);
+}
+
+uint64_t
+path_rtt_us(struct path_rtt *pr, const struct path_info *path,
+    uint64_t consumed, uint64_t now_us)
+{
+	measure_rate(pr, path->rtt_us, consumed, now_us);
+	if (pr->least_us == 0)
+		pr->least_us = path->min_rtt_us != 0 ?
+		    path->min_rtt_us : path->rtt_us;
+	pr->least_us = MINIMUM(pr->least_us, path->rtt_us);
+	/*
+	 * A queue of our own leaves the rate what it is. Where a window's
+	 * worth takes longer to come, the least RTT is that of a path that
+	 * is gone. What it is now is followed just so far. (The kernel's is
+	 * good for 5 minutes, so it is asked only once.)
+	 */
+	if (path->rtt_us > most_us(pr) && pr->rate < pr->best / 4 * 3)
+		pr->least_us = pr->cautious ?
+		    path->rtt_us / 5 * 4 : path->rtt_us / 2;
+	return MINIMUM(path->rtt_us, most_us(pr));
+}

@@ -1,0 +1,224 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/* The decision on a channel's credit: facts in, credit out, nothing else. */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "fake.h"
+#include "misc.h"
+#include "window-decide.h"
+
+#define MIB	(1024U * 1024)
+#define BASE	(2 * MIB)
+#define PACKET	32768U
+#define RTT_US	100000
+#define RATE	(100 * 1024U)	/* bytes/ms */
+
+/* What belongs to one channel that has a budget to itself */
+struct flow {
+	struct window_control cw;
+	struct window_budget *budget;
+	struct window_budget_share share;
+	struct window_facts facts;
+};
+
+void test_window_decide(void);
+
+static void
+flow_open(struct flow *f, int bounded_peer, uint32_t limit)
+{
+	memset(f, 0, sizeof(*f));
+	f->facts.now_us = 1000000;
+	f->facts.rtt_us = RTT_US;
+	f->facts.window = BASE;
+	f->facts.maxpacket = PACKET;
+	ASSERT_PTR_NE((f->budget = window_budget_new(limit)), NULL);
+	window_budget_join(f->budget, &f->share, BASE);
+	window_init(&f->cw, BASE, bounded_peer, f->facts.now_us);
+}
+
+static void
+flow_close(struct flow *f)
+{
+	window_budget_leave(f->budget, &f->share);
+	window_budget_free(f->budget);
+}
+
+/* len bytes come and are consumed. Returns the credit, which is granted. */
+static uint32_t
+step(struct flow *f, uint64_t us, uint32_t len)
+{
+	uint32_t credit;
+
+	len = MINIMUM(len, f->facts.window);
+	f->facts.now_us += us;
+	f->facts.consumed = len;
+	f->facts.window -= len;
+	credit = window_decide(&f->cw, f->budget, &f->share, &f->facts);
+	f->facts.window += credit;
+	return credit;
+}
+
+static void
+deliver(struct flow *f, u_int ms)
+{
+	for (; ms > 0; ms--)
+		step(f, 1000, RATE);
+}
+
+/* Without an RTT the window stays, and what is consumed comes back. */
+static void
+unknown_rtt(void)
+{
+	struct flow f;
+
+	TEST_START("window_decide unknown RTT");
+	flow_open(&f, 1, 100 * MIB);
+	f.facts.rtt_us = 0;
+	ASSERT_U32_EQ(step(&f, 1000, PACKET), 0);
+	ASSERT_U32_EQ(step(&f, 1000, MIB), MIB + PACKET);
+	ASSERT_U32_EQ(f.facts.window, BASE);
+	flow_close(&f);
+	TEST_DONE();
+}
+
+/* The controller wants a BDP and headroom; the budget may not allow it. */
+static void
+budget(void)
+{
+	struct flow rich, poor;
+
+	TEST_START("window_decide target is what the budget allows");
+	flow_open(&rich, 1, 100 * MIB);
+	flow_open(&poor, 1, 8 * MIB);
+	deliver(&rich, 2000);
+	deliver(&poor, 2000);
+	ASSERT_U32_GT(rich.cw.target, 10 * MIB);
+	ASSERT_U32_EQ(poor.cw.target, 8 * MIB);
+	ASSERT_INT_EQ(poor.cw.limited, WINDOW_BUDGET);
+	ASSERT_U32_LE(poor.facts.window, 8 * MIB);
+	flow_close(&rich);
+	flow_close(&poor);
+	TEST_DONE();
+}
+
+/* What is out is the window and what waits, at most what a number holds. */
+static void
+outstanding(void)
+{
+	struct flow f;
+
+	TEST_START("window_decide tells the budget what is out");
+	flow_open(&f, 1, 100 * MIB);
+	f.facts.backlog = 3 * MIB;
+	ASSERT_U32_EQ(step(&f, 1000, 0), 0);
+	ASSERT_U32_EQ(fake.outstanding, 5 * MIB);
+	f.facts.backlog = UINT32_MAX;
+	ASSERT_U32_EQ(step(&f, 1000, 0), 0);
+	ASSERT_U32_EQ(fake.outstanding, UINT32_MAX);
+	flow_close(&f);
+	TEST_DONE();
+}
+
+/* Late data asks for more, for as long as it is late. */
+static void
+late(void)
+{
+	struct flow f;
+	uint32_t target;
+
+	TEST_START("window_decide late data");
+	flow_open(&f, 1, 200 * MIB);
+	deliver(&f, 2000);
+	target = f.cw.target;
+	f.facts.late = 1;
+	deliver(&f, 200);
+	ASSERT_U32_GT(f.cw.target, target + target / 8);
+	f.facts.late = 0;
+	deliver(&f, 500);
+	ASSERT_U32_LE(f.cw.target, target + target / 8);
+	flow_close(&f);
+	TEST_DONE();
+}
+
+/* Credit that is withheld from a stock sender is decided on when it is due. */
+static void
+withheld(void)
+{
+	struct flow f;
+	uint32_t had, all = 0;
+	u_int asked = 0;
+
+	TEST_START("window_decide withheld credit is due later");
+	flow_open(&f, 0, 100 * MIB);
+	deliver(&f, 3000);
+	had = f.facts.window;
+	all = step(&f, 60000, had);	/* all at once, after a stall */
+	ASSERT_U32_LE(all, 2 * MIB);
+	while (f.cw.due_us != 0 && asked++ < 1000)
+		all += step(&f, f.cw.due_us - f.facts.now_us, 0);
+	ASSERT_U_INT_GT(asked, 0);
+	ASSERT_U_INT_LT(asked, 1000);
+	ASSERT_U32_GE(all + MIB, had);
+	flow_close(&f);
+	TEST_DONE();
+}
+
+/* The same facts make the same decisions: there is no other input. */
+static void
+pure(void)
+{
+	struct flow a, b;
+	uint64_t us;
+	u_int i, len;
+
+	TEST_START("window_decide depends on its facts only");
+	flow_open(&a, 0, 50 * MIB);
+	flow_open(&b, 0, 50 * MIB);
+	for (i = 0; i < 5000; i++) {
+		us = 1 + i * 7919 % 2000;
+		len = i * 104729 % (3 * RATE);
+		a.facts.backlog = b.facts.backlog = i * 31 % PACKET;
+		a.facts.late = b.facts.late = i % 97 == 0;
+		fake.now_us = i;	/* the machine's clock */
+		ASSERT_U32_EQ(step(&a, us, len), step(&b, us, len));
+		ASSERT_INT_EQ(memcmp(&a.cw, &b.cw, sizeof(a.cw)), 0);
+		ASSERT_U32_EQ(a.share.held, b.share.held);
+	}
+	flow_close(&a);
+	flow_close(&b);
+	fake_reset();
+	TEST_DONE();
+}
+
+void
+test_window_decide(void)
+{
+	unknown_rtt();
+	budget();
+	outstanding();
+	late();
+	withheld();
+	pure();
+}

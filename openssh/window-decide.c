@@ -1,0 +1,41 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+#include "misc.h"
+#include "sshbuf.h"
+#include "window-decide.h"
+
+uint32_t
+window_decide(struct window_control *cw, struct window_budget *budget,
+    struct window_budget_share *share, const struct window_facts *facts)
+{
+	uint32_t outstanding, limit;
+
+	cw->late = facts->late;
+	/* What waits in an sshbuf can't be more. */
+	window_update(cw, facts->consumed, facts->backlog, facts->rtt_us,
+	    facts->now_us, SSHBUF_SIZE_MAX);
+	outstanding = MINIMUM(facts->window + facts->backlog, UINT32_MAX);
+	limit = window_budget_ask(budget, share, cw->target, outstanding);
+	window_limit(cw, limit);
+	return window_credit(cw, facts->window, facts->maxpacket);
+}
