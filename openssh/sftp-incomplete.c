@@ -30,14 +30,14 @@
 #include "xmalloc.h"
 #include "sftp-incomplete.h"
 
-#define TORN_MAX	512	/* more than there are jobs */
+#define FILES_MAX	512	/* more than there are jobs */
 
 /*
- * A handler finds a line whole or not at all: it is set once it is ready, and
- * freed after it has been taken out.
+ * Lines to print. A signal handler finds a line whole or not at all: it is set
+ * once it is ready, and freed after it has been taken out.
  */
-static char *volatile torn[TORN_MAX];
-static volatile sig_atomic_t sent[TORN_MAX];
+static char *volatile lines[FILES_MAX];
+static volatile sig_atomic_t sent[FILES_MAX];
 
 int
 sftp_incomplete_begin(const char *path)
@@ -45,9 +45,9 @@ sftp_incomplete_begin(const char *path)
 	char *name, *line;
 	int i;
 
-	for (i = 0; i < TORN_MAX && torn[i] != NULL; i++)
+	for (i = 0; i < FILES_MAX && lines[i] != NULL; i++)
 		;
-	if (i == TORN_MAX)
+	if (i == FILES_MAX)
 		return -1;
 	/* A name from a server must not control the terminal. */
 	name = xcalloc(strlen(path) + 1, 4);
@@ -55,7 +55,7 @@ sftp_incomplete_begin(const char *path)
 	xasprintf(&line, "\"%s\"\r\n", name);
 	free(name);
 	sent[i] = 0;
-	torn[i] = line;
+	lines[i] = line;
 	return i;
 }
 
@@ -73,13 +73,13 @@ sftp_incomplete_end(int i)
 
 	if (i == -1)
 		return;
-	line = torn[i];
-	torn[i] = NULL;
+	line = lines[i];
+	lines[i] = NULL;
 	free(line);
 }
 
 static void
-say(const char *text)
+print(const char *text)
 {
 	(void)!write(STDERR_FILENO, text, strlen(text));
 }
@@ -89,10 +89,10 @@ sftp_incomplete_say(int i)
 {
 	const char *line;
 
-	if (i == -1 || (line = torn[i]) == NULL)
+	if (i == -1 || (line = lines[i]) == NULL)
 		return;
-	say(sent[i] ? "may be incomplete: " : "incomplete: ");
-	say(line);
+	print(sent[i] ? "may be incomplete: " : "incomplete: ");
+	print(line);
 }
 
 void
@@ -100,7 +100,7 @@ sftp_incomplete_report(void)
 {
 	int i;
 
-	for (i = 0; i < TORN_MAX; i++)
+	for (i = 0; i < FILES_MAX; i++)
 		sftp_incomplete_say(i);
 }
 

@@ -23,18 +23,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#ifdef __GLIBC__
-# include <malloc.h>
-#endif
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__linux__) || defined(__APPLE__)
-# include <pthread.h>
-# define HAVE_THREADS	1
-#endif
 
 #include "openbsd-compat/sys-queue.h"
 #include "openbsd-compat/sys-tree.h"
@@ -47,25 +40,18 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
+#include "sftp-bottleneck.h"
 #include "sftp-count.h"
-#include "sftp-tree.h"
+#include "sftp-fiber.h"
+#include "sftp-incomplete.h"
 #include "sftp-poll.h"
 #include "sftp-slots.h"
-#include "sftp-incomplete.h"
-#include "sftp-bottleneck.h"
+#include "sftp-tree.h"
 
 extern volatile sig_atomic_t interrupted;
 extern int showprogress;
 
 static u_int files_max = SFTP_SLOTS_FILES;
-
-#ifdef HAVE_THREADS
-
-/*
- * Bytes. 64 levels of directories, should all share one, take 1 KiB each, and a
- * log message 4 and what the C library needs to format it.
- */
-#define STACK_SIZE	(256 * 1024)
 
 /*
  * Bytes of address space for a job's stack and buffers. All jobs together take
@@ -73,46 +59,38 @@ static u_int files_max = SFTP_SLOTS_FILES;
  */
 #define JOB_SIZE	(2 * 1024 * 1024)
 
-/* Bytes: the head of each reply, all that is read of a status, READ's answer */
-#define REPLY_HEAD	5
-#define REPLY_STATUS	9
-#define REPLY_DATA	9
+#define REPLY_HEAD	5	/* bytes before the content of a reply */
+#define REPLY_STATUS	9	/* bytes of a status that are read */
+#define REPLY_DATA	9	/* bytes before the data of a READ's reply */
 
 struct message {
 	struct sshbuf *m;
-	const struct end *from;
+	const struct server *from;
 	TAILQ_ENTRY(message) entry;
 };
 
-/* A job and its thread; or the program's first thread, which has no job. */
-struct fiber {
+/* A job and its fiber; or the program's first one, which has no job */
+struct worker {
+	struct sftp_fiber fiber;	/* has to be the first */
 	struct sftp_job job;
-	struct sftp_tree *tree;
 	struct sftp_jobs *jobs;
-	pthread_t thread;
-	pthread_cond_t wake;
-	int runs;		/* it is this one's turn */
 	int blocked;		/* until a reply comes */
-	int progress;		/* showprogress, while it runs */
 	uint64_t size;		/* bytes, of a file */
 	int unsent;		/* its job has requests to send */
 	int open;		/* its file is incomplete */
-	int torn;		/* number in sftp-incomplete.c, or -1 */
+	int incomplete;		/* number in sftp-incomplete.c, or -1 */
 	int holds;		/* it has a file open here */
-	int owns;		/* it writes to the file that these two are */
+	int owns;		/* it writes to the file with dev and ino */
 	dev_t dev;
 	ino_t ino;
 	TAILQ_HEAD(, message) inbox;
-	TAILQ_ENTRY(fiber) entry;	/* of ready, waiting, opening or idle */
-	TAILQ_ENTRY(fiber) owner;
+	TAILQ_ENTRY(worker) owner;
 };
 
-TAILQ_HEAD(fibers, fiber);
-
-/* A request that is under way, and whose it is. */
+/* A request in flight */
 struct sent {
 	u_int id;
-	struct fiber *fiber;	/* NULL: nobody's */
+	struct worker *worker;	/* that waits for the reply, or NULL */
 	size_t data_max;	/* bytes of data that were asked for */
 	RB_ENTRY(sent) entry;
 };
@@ -120,30 +98,27 @@ struct sent {
 RB_HEAD(requests, sent);
 
 /* A connection, or one of two between which jobs copy */
-struct end {
+struct server {
 	struct sftp_conn *conn;
 	int in, out;		/* file descriptors */
-	double asked;		/* when the first request was sent, seconds */
+	double asked;		/* time (s) of the first request; 0: answered */
 	struct requests requests;
 };
 
-#define ENDS		2
+#define SERVERS		2
 
 struct sftp_tree {
 	void (*read)(struct sftp_conn *, struct sshbuf *);
-	struct end ends[ENDS];
-	u_int nends;
-	uint64_t rtt_us;	/* the longer one, of the first requests */
-	struct sftp_slots room;
-	u_int holders;		/* fibers that have a file open here */
-	struct sent *last;	/* sent */
-	struct fibers ready, idle;
-	struct fibers waiting;	/* for another file's job to end */
-	struct fibers opening;	/* for another file to be complete */
-	TAILQ_HEAD(, fiber) owners;
-	struct fiber first, *now;
-	pthread_mutex_t lock;	/* held by who runs */
-	sigset_t signals;	/* blocked for who runs; others block all */
+	struct server servers[SERVERS];
+	u_int nservers;
+	uint64_t rtt_us;	/* longest round trip of a first request */
+	struct sftp_slots slots;
+	u_int holders;		/* workers that have a file open here */
+	struct sent *last;	/* the request sent last */
+	struct sftp_fibers *fibers;
+	struct sftp_fiber_list waiting;	/* for another file's job to end */
+	struct sftp_fiber_list opening;	/* for another file to be complete */
+	TAILQ_HEAD(, worker) owners;	/* of files that are written to */
 };
 
 static int
@@ -155,43 +130,49 @@ sent_cmp(struct sent *a, struct sent *b)
 RB_GENERATE_STATIC(requests, sent, entry, sent_cmp)
 
 static void
-fiber_init(struct fiber *f, struct sftp_tree *tree)
+init_worker(struct sftp_fiber *f, void *ctx)
 {
-	f->tree = tree;
-	f->torn = -1;
-	TAILQ_INIT(&f->inbox);
-	if (pthread_cond_init(&f->wake, NULL) != 0)
-		fatal_f("pthread_cond_init failed");
+	struct worker *w = (struct worker *)f;
+
+	w->incomplete = -1;
+	TAILQ_INIT(&w->inbox);
+}
+
+/* Returns the worker that runs. */
+static struct worker *
+now(const struct sftp_tree *tree)
+{
+	return (struct worker *)sftp_fiber_now(tree->fibers);
 }
 
 /* Wakes the jobs that wait for another to end. */
 static void
 wake_waiting(struct sftp_tree *tree)
 {
-	TAILQ_CONCAT(&tree->ready, &tree->waiting, entry);
+	sftp_fiber_ready_all(tree->fibers, &tree->waiting);
 }
 
-static struct end *
-end_of(struct sftp_tree *tree, const struct sftp_conn *conn)
+static struct server *
+server_of(struct sftp_tree *tree, const struct sftp_conn *conn)
 {
-	return &tree->ends[tree->ends[0].conn == conn ? 0 : 1];
+	return &tree->servers[tree->servers[0].conn == conn ? 0 : 1];
 }
 
-/* How many jobs the round trip is worth */
+/* Sets the limit on jobs by the time that the first request took. */
 static void
-see_rtt(struct sftp_tree *tree, struct end *e)
+see_rtt(struct sftp_tree *tree, struct server *s)
 {
-	if (e->asked == 0)
+	if (s->asked == 0)
 		return;
 	tree->rtt_us = MAXIMUM(tree->rtt_us,
-	    (monotime_double() - e->asked) * 1000000);
-	sftp_slots_rtt(&tree->room, tree->rtt_us);
-	e->asked = 0;
+	    (monotime_double() - s->asked) * 1000000);
+	sftp_slots_rtt(&tree->slots, tree->rtt_us);
+	s->asked = 0;
 }
 
 /*
- * A reply may wait for its job. It takes no more memory than what was asked
- * for, and of a status nobody reads the text.
+ * Bounds the memory of a reply, which may wait for its job: no more data than
+ * was asked for, and of a status no text, which nobody reads.
  */
 static void
 check_reply(struct message *msg, const struct sent *sent)
@@ -214,132 +195,88 @@ check_reply(struct message *msg, const struct sent *sent)
 	msg->m = m;
 }
 
-/* Reads a message and hands it to whose request it answers. */
+/* Reads a reply and hands it to the worker that sent the request. */
 static void
-deliver_from(struct sftp_tree *tree, struct end *e)
+deliver_from(struct sftp_tree *tree, struct server *s)
 {
 	struct message *msg = xcalloc(1, sizeof(*msg));
 	struct sent *sent, find;
-	struct fiber *f;
+	struct worker *w;
 
 	if ((msg->m = sshbuf_new()) == NULL)
 		fatal_f("sshbuf_new failed");
-	msg->from = e;
-	tree->read(e->conn, msg->m);
+	msg->from = s;
+	tree->read(s->conn, msg->m);
 	if (sshbuf_len(msg->m) < REPLY_HEAD)
 		fatal("Received message too short %zu", sshbuf_len(msg->m));
 	find.id = PEEK_U32(sshbuf_ptr(msg->m) + 1);
-	if ((sent = RB_FIND(requests, &e->requests, &find)) == NULL)
+	if ((sent = RB_FIND(requests, &s->requests, &find)) == NULL)
 		fatal("Unexpected reply %u", find.id);
 	check_reply(msg, sent);
-	see_rtt(tree, e);
-	f = sent->fiber;
-	RB_REMOVE(requests, &e->requests, sent);
+	see_rtt(tree, s);
+	w = sent->worker;
+	RB_REMOVE(requests, &s->requests, sent);
 	free(sent);
-	if (f == NULL) {
+	if (w == NULL) {
 		sshbuf_free(msg->m);
 		free(msg);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&f->inbox, msg, entry);
-	if (f->blocked) {
-		f->blocked = 0;
-		TAILQ_INSERT_TAIL(&tree->ready, f, entry);
+	TAILQ_INSERT_TAIL(&w->inbox, msg, entry);
+	if (w->blocked) {
+		w->blocked = 0;
+		sftp_fiber_ready(tree->fibers, &w->fiber);
 	}
 }
 
-/* Waits for a message. Returns 0 if none is to come. */
+/* Waits for a reply and hands it over. Returns 0 if none is to come. */
 static int
-deliver(struct sftp_tree *tree)
+deliver(void *ctx)
 {
-	struct pollfd pfd[ENDS];
+	struct sftp_tree *tree = ctx;
+	struct pollfd pfd[SERVERS];
 	u_int i, due = 0;
 
-	for (i = 0; i < tree->nends; i++) {
-		pfd[i].fd = tree->ends[i].in;
+	for (i = 0; i < tree->nservers; i++) {
+		pfd[i].fd = tree->servers[i].in;
 		pfd[i].events = POLLIN;
 		pfd[i].revents = 0;
-		if (RB_EMPTY(&tree->ends[i].requests))
+		if (RB_EMPTY(&tree->servers[i].requests))
 			pfd[i].fd = -1;
 		else
 			due++;
 	}
 	sftp_bottleneck_now(SFTP_WAITS);
-	while (due > 1 && poll(pfd, tree->nends, -1) == -1) {
+	while (due > 1 && poll(pfd, tree->nservers, -1) == -1) {
 		if (errno != EINTR)
 			fatal_f("poll: %s", strerror(errno));
 	}
 	sftp_bottleneck_now(SFTP_WORKS);
-	for (i = 0; i < tree->nends; i++) {
+	for (i = 0; i < tree->nservers; i++) {
 		if (pfd[i].fd != -1 && (due == 1 || pfd[i].revents != 0)) {
-			deliver_from(tree, &tree->ends[i]);
+			deliver_from(tree, &tree->servers[i]);
 			break;
 		}
 	}
 	return due != 0;
 }
 
-/* Lets the next one run that can. It is on no list then. */
-static struct fiber *
-pass_on(struct sftp_tree *tree)
+/* Waits until the job of a file has ended. */
+static void
+wait_for_slot(struct sftp_tree *tree)
 {
-	struct fiber *f;
-
-	while ((f = TAILQ_FIRST(&tree->ready)) == NULL) {
-		if (!deliver(tree))
-			fatal_f("all wait, and nothing is under way");
-	}
-	TAILQ_REMOVE(&tree->ready, f, entry);
-	tree->now = f;
-	showprogress = f->progress;
-	f->runs = 1;
-	pthread_cond_signal(&f->wake);
-	return f;
+	sftp_fiber_wait(tree->fibers, &tree->waiting);
 }
 
-/*
- * Until it is f's turn. Signals are for who runs: a handler that ends the
- * program must not do so beside the code that finds the connection gone.
- */
+/* Prints the line that a file's meter ends with. */
 static void
-wait_turn(struct sftp_tree *tree, struct fiber *f)
+report_done(const struct worker *w)
 {
-	sigset_t all;
+	off_t done = w->size;
+	const char *name = strrchr(w->job.src, '/');
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	while (!f->runs)
-		pthread_cond_wait(&f->wake, &tree->lock);
-	pthread_sigmask(SIG_SETMASK, &tree->signals, NULL);
-}
-
-/* Lets others run until it is f's turn again. */
-static void
-give_way(struct sftp_tree *tree, struct fiber *f)
-{
-	f->runs = 0;
-	f->progress = showprogress;
-	if (pass_on(tree) != f)
-		wait_turn(tree, f);
-}
-
-/* Until the job of a file has ended */
-static void
-wait_for_room(struct sftp_tree *tree)
-{
-	TAILQ_INSERT_TAIL(&tree->waiting, tree->now, entry);
-	give_way(tree, tree->now);
-}
-
-/* As if its meter had run: a line, in one piece */
-static void
-say_done(const struct fiber *f)
-{
-	off_t done = f->size;
-	const char *name = strrchr(f->job.src, '/');
-
-	start_progress_meter(sftp_count_label(name == NULL ? f->job.src :
-	    name + 1), f->size, &done);
+	start_progress_meter(sftp_count_label(name == NULL ? w->job.src :
+	    name + 1), w->size, &done);
 	stop_progress_meter();
 }
 
@@ -347,22 +284,22 @@ say_done(const struct fiber *f)
 static void
 wake_opening(struct sftp_tree *tree)
 {
-	struct fiber *f;
+	struct sftp_fiber *f;
 
 	if ((f = TAILQ_FIRST(&tree->opening)) == NULL)
 		return;
 	TAILQ_REMOVE(&tree->opening, f, entry);
-	TAILQ_INSERT_TAIL(&tree->ready, f, entry);
+	sftp_fiber_ready(tree->fibers, f);
 }
 
-/* Another file may be incomplete now. */
+/* Notes that a file is no longer incomplete: another one may be. */
 static void
-close_file(struct sftp_tree *tree, struct fiber *f)
+close_file(struct sftp_tree *tree, struct worker *w)
 {
-	if (!f->open)
+	if (!w->open)
 		return;
-	f->open = 0;
-	tree->room.open--;
+	w->open = 0;
+	tree->slots.open--;
 	wake_opening(tree);
 }
 
@@ -371,203 +308,133 @@ static void
 wake_parent(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
 	if (jobs->waits != NULL)
-		TAILQ_INSERT_TAIL(&tree->ready, jobs->waits, entry);
+		sftp_fiber_ready(tree->fibers, jobs->waits);
 	jobs->waits = NULL;
 }
 
-/* The job sends no more requests. */
+/* Notes that a job sends no more requests. */
 static void
-job_sent(struct sftp_tree *tree, struct fiber *f)
+job_sent(struct sftp_tree *tree, struct worker *w)
 {
-	if (!f->unsent)
+	if (!w->unsent)
 		return;
-	f->unsent = 0;
-	if (--f->jobs->unsent == 0)
-		wake_parent(tree, f->jobs);
+	w->unsent = 0;
+	if (--w->jobs->unsent == 0)
+		wake_parent(tree, w->jobs);
 }
 
-/* A file has been copied, or has failed: what its job held is free again. */
+/* Frees what the job of a file held, which has been copied or has failed. */
 static void
-file_ends(struct sftp_tree *tree, struct fiber *f, int failed)
+file_ends(struct sftp_tree *tree, struct worker *w, int failed)
 {
 	/* Otherwise an error has named it. */
-	if (failed && f->open && interrupted)
-		sftp_incomplete_say(f->torn);
-	close_file(tree, f);
-	sftp_incomplete_end(f->torn);
-	f->torn = -1;
-	if (f->owns)
-		TAILQ_REMOVE(&tree->owners, f, owner);
-	tree->holders -= f->holds;
-	f->owns = f->holds = 0;
+	if (failed && w->open && interrupted)
+		sftp_incomplete_say(w->incomplete);
+	close_file(tree, w);
+	sftp_incomplete_end(w->incomplete);
+	w->incomplete = -1;
+	if (w->owns)
+		TAILQ_REMOVE(&tree->owners, w, owner);
+	tree->holders -= w->holds;
+	w->owns = w->holds = 0;
 	wake_waiting(tree);
 }
 
 static void
-run_job(struct sftp_tree *tree, struct fiber *f)
+run_job(struct sftp_fiber *fiber, void *ctx)
 {
+	struct sftp_tree *tree = ctx;
+	struct worker *w = (struct worker *)fiber;
 	int progress = showprogress, r;
 
-	/* There is one meter, and others are at work: say it at the end. */
-	if (f->job.depth == 0)
+	/* There is one meter, and other jobs run: print a line at the end. */
+	if (w->job.depth == 0)
 		showprogress = 0;
-	r = f->job.run(&f->job);
-	if (f->job.depth == 0)
+	r = w->job.run(&w->job);
+	if (w->job.depth == 0)
 		sftp_count_next();
 	if (r != 0)
-		f->jobs->failed = 1;
-	else if (progress && f->job.depth == 0 && f->size != 0)
-		say_done(f);
-	sftp_slots_end(&tree->room, f->job.depth != 0, f->size);
-	if (f->job.depth == 0)
-		file_ends(tree, f, r != 0);
-	job_sent(tree, f);
-	if (--f->jobs->running == 0)
-		wake_parent(tree, f->jobs);
-	free(f->job.src);
-	free(f->job.dst);
-}
-
-static void *
-fiber_main(void *arg)
-{
-	struct fiber *f = arg;
-	struct sftp_tree *tree = f->tree;
-
-	pthread_mutex_lock(&tree->lock);
-	wait_turn(tree, f);
-	while (f->job.run != NULL) {
-		run_job(tree, f);
-		TAILQ_INSERT_TAIL(&tree->idle, f, entry);
-		give_way(tree, f);
-	}
-	pthread_mutex_unlock(&tree->lock);
-	return NULL;
-}
-
-/* Returns NULL when there can be no more threads. */
-static struct fiber *
-fiber_new(struct sftp_tree *tree)
-{
-	struct fiber *f = calloc(1, sizeof(*f));
-	pthread_attr_t attr;
-	sigset_t all;
-	int r;
-
-	if (f == NULL)
-		return NULL;
-	fiber_init(f, tree);
-	/* It starts with them blocked, until its turn. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	if ((r = pthread_attr_init(&attr)) == 0) {
-		(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
-		r = pthread_create(&f->thread, &attr, fiber_main, f);
-		pthread_attr_destroy(&attr);
-	}
-	pthread_sigmask(SIG_SETMASK, &tree->signals, NULL);
-	if (r != 0) {
-		debug_f("pthread_create: %s", strerror(r));
-		pthread_cond_destroy(&f->wake);
-		free(f);
-		return NULL;
-	}
-	return f;
-}
-
-/* It gets no job, and ends. */
-static void
-fiber_free(struct sftp_tree *tree, struct fiber *f)
-{
-	f->job.run = NULL;
-	f->runs = 1;
-	pthread_cond_signal(&f->wake);
-	pthread_mutex_unlock(&tree->lock);
-	pthread_join(f->thread, NULL);
-	pthread_mutex_lock(&tree->lock);
-	pthread_cond_destroy(&f->wake);
-	free(f);
+		w->jobs->failed = 1;
+	else if (progress && w->job.depth == 0 && w->size != 0)
+		report_done(w);
+	sftp_slots_end(&tree->slots, w->job.depth != 0, w->size);
+	if (w->job.depth == 0)
+		file_ends(tree, w, r != 0);
+	job_sent(tree, w);
+	if (--w->jobs->running == 0)
+		wake_parent(tree, w->jobs);
+	free(w->job.src);
+	free(w->job.dst);
 }
 
 void
 sftp_tree_add(struct sftp_tree *tree, u_int handles, struct sftp_conn *conn,
     int in, int out)
 {
-	struct end *e;
+	struct server *s;
 
 	if (tree == NULL)
 		return;
-	if (tree->nends == ENDS)
-		fatal_f("more than %d connections", ENDS);
-	e = &tree->ends[tree->nends++];
-	e->conn = conn;
-	e->in = in;
-	e->out = out;
-	e->asked = monotime_double();
-	RB_INIT(&e->requests);
-	sftp_slots_limit(&tree->room, handles);
+	if (tree->nservers == SERVERS)
+		fatal_f("more than %d connections", SERVERS);
+	s = &tree->servers[tree->nservers++];
+	s->conn = conn;
+	s->in = in;
+	s->out = out;
+	s->asked = monotime_double();
+	RB_INIT(&s->requests);
+	sftp_slots_limit(&tree->slots, handles);
 }
 
 static struct sftp_tree *
 tree_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
     struct sftp_conn *conn, int in, int out)
 {
+	struct sftp_fiber_use use = {
+		.size = sizeof(struct worker), .local = &showprogress,
+		.init = init_worker, .run = run_job, .wait = deliver
+	};
 	struct sftp_tree *tree;
-	struct sftp_slots room;
+	struct sftp_slots slots;
 	struct rlimit rl;
 
-	sftp_slots_init(&room, files_max);
+	sftp_slots_init(&slots, files_max);
 	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
-		sftp_slots_limit(&room, rl.rlim_cur);
+		sftp_slots_limit(&slots, rl.rlim_cur);
 #ifdef RLIMIT_AS
 	if (getrlimit(RLIMIT_AS, &rl) == 0)
-		sftp_slots_limit(&room, rl.rlim_cur / JOB_SIZE);
+		sftp_slots_limit(&slots, rl.rlim_cur / JOB_SIZE);
 #endif
-	sftp_slots_limit(&room, handles);
-	if (!sftp_slots_parallel(&room))
+	sftp_slots_limit(&slots, handles);
+	if (!sftp_slots_parallel(&slots))
 		return NULL;
-#ifdef __GLIBC__
-	/* One thread runs at a time; an arena each is 64 MiB of addresses. */
-	(void)mallopt(M_ARENA_MAX, 1);
-#endif
 	tree = xcalloc(1, sizeof(*tree));
 	tree->read = read;
-	tree->room = room;
+	tree->slots = slots;
 	sftp_tree_add(tree, handles, conn, in, out);
-	TAILQ_INIT(&tree->ready);
 	TAILQ_INIT(&tree->waiting);
 	TAILQ_INIT(&tree->opening);
-	TAILQ_INIT(&tree->idle);
 	TAILQ_INIT(&tree->owners);
-	fiber_init(&tree->first, tree);
-	tree->now = &tree->first;
-	if (pthread_mutex_init(&tree->lock, NULL) != 0)
-		fatal_f("pthread_mutex_init failed");
-	pthread_mutex_lock(&tree->lock);
-	pthread_sigmask(SIG_SETMASK, NULL, &tree->signals);
+	use.ctx = tree;
+	if ((tree->fibers = sftp_fibers_new(&use)) == NULL) {
+		free(tree);
+		return NULL;
+	}
 	return tree;
 }
 
 static void
 tree_free(struct sftp_tree *tree)
 {
-	struct fiber *f;
-
 	if (tree == NULL)
 		return;
 	while (deliver(tree))
 		;
-	while ((f = TAILQ_FIRST(&tree->idle)) != NULL) {
-		TAILQ_REMOVE(&tree->idle, f, entry);
-		fiber_free(tree, f);
-	}
-	pthread_mutex_unlock(&tree->lock);
-	pthread_mutex_destroy(&tree->lock);
-	pthread_cond_destroy(&tree->first.wake);
+	sftp_fibers_free(tree->fibers);
 	free(tree);
 }
 
-/* In the caller's thread; a large file with nothing in parallel. */
+/* Runs a job in the caller's fiber; a large file with nothing in parallel. */
 static int
 run_here(struct sftp_tree *tree, struct sftp_job *job)
 {
@@ -575,56 +442,52 @@ run_here(struct sftp_tree *tree, struct sftp_job *job)
 
 	if (job->depth != 0)
 		return job->run(job);
-	while (tree != NULL && (tree->room.alone || tree->room.files != 0))
-		wait_for_room(tree);
+	while (tree != NULL && (tree->slots.alone || tree->slots.files != 0))
+		wait_for_slot(tree);
 	sftp_count_next();
 	if (tree == NULL)
 		return job->run(job);
-	tree->room.alone = 1;
+	tree->slots.alone = 1;
 	r = job->run(job);
-	tree->room.alone = 0;
-	file_ends(tree, tree->now, r != 0);
+	tree->slots.alone = 0;
+	file_ends(tree, now(tree), r != 0);
 	return r;
 }
 
 /*
- * Returns a fiber for the job, or NULL if it has to be run in the caller's.
- * Waits while there is no room, or no thread to be had.
+ * Returns a worker for a job, or NULL if it has to run in the caller's fiber.
+ * Waits for a free slot, and for a thread if there can be no more.
  */
-static struct fiber *
-fiber_for(struct sftp_tree *tree, int dir, uint64_t size)
+static struct worker *
+worker_for(struct sftp_tree *tree, int dir, uint64_t size)
 {
 	enum sftp_place place;
-	struct fiber *f;
+	struct sftp_fiber *f;
 
 	for (;;) {
-		if (dir && !sftp_slots_dir(&tree->room))
+		if (dir && !sftp_slots_dir(&tree->slots))
 			return NULL;
-		while (!dir && (place = sftp_slots_file(&tree->room, size)) !=
+		while (!dir && (place = sftp_slots_file(&tree->slots, size)) !=
 		    SFTP_PLACE_HERE) {
 			if (place == SFTP_PLACE_ALONE)
 				return NULL;
-			wait_for_room(tree);
+			wait_for_slot(tree);
 		}
-		if ((f = TAILQ_FIRST(&tree->idle)) != NULL) {
-			TAILQ_REMOVE(&tree->idle, f, entry);
-			return f;
-		}
-		if ((f = fiber_new(tree)) != NULL)
-			return f;
-		sftp_slots_full(&tree->room);
-		if (dir || tree->room.files == 0)
+		if ((f = sftp_fiber_get(tree->fibers)) != NULL)
+			return (struct worker *)f;
+		sftp_slots_full(&tree->slots);
+		if (dir || tree->slots.files == 0)
 			return NULL;
-		wait_for_room(tree);
+		wait_for_slot(tree);
 	}
 }
 
-/* Returns 0 once the job has a thread of its own. */
+/* Starts a job in a fiber of its own. Returns 0, or -1 if it can't have one. */
 static int
 run_parallel(struct sftp_tree *tree, struct sftp_jobs *jobs,
     const struct sftp_job *job)
 {
-	struct fiber *f;
+	struct worker *w;
 	uint64_t size = job->depth == 0 ? job->a.size : 0;
 
 	if (tree == NULL)
@@ -632,21 +495,20 @@ run_parallel(struct sftp_tree *tree, struct sftp_jobs *jobs,
 	/* A file of unknown size may be large. */
 	if (job->depth == 0 && (job->a.flags & SSH2_FILEXFER_ATTR_SIZE) == 0)
 		return -1;
-	if ((f = fiber_for(tree, job->depth != 0, size)) == NULL)
+	if ((w = worker_for(tree, job->depth != 0, size)) == NULL)
 		return -1;
-	f->job = *job;
-	f->jobs = jobs;
-	f->size = size;
-	f->progress = showprogress;
-	TAILQ_INSERT_TAIL(&tree->ready, f, entry);
+	w->job = *job;
+	w->jobs = jobs;
+	w->size = size;
+	sftp_fiber_ready(tree->fibers, &w->fiber);
 	jobs->running++;
 	jobs->unsent++;
-	f->unsent = 1;
-	sftp_slots_begin(&tree->room, job->depth != 0, size);
+	w->unsent = 1;
+	sftp_slots_begin(&tree->slots, job->depth != 0, size);
 	return 0;
 }
 
-/* Bytes of data that the request asks for: the last number of a READ */
+/* Returns the bytes of data that a request asks for: a READ's last number. */
 static size_t
 data_of(const struct sshbuf *m)
 {
@@ -662,25 +524,25 @@ sftp_tree_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
     const struct sshbuf *m)
 {
 	struct sent *sent;
-	struct end *e;
+	struct server *s;
 
 	if (tree == NULL)
 		return;
-	e = end_of(tree, conn);
+	s = server_of(tree, conn);
 	if (sshbuf_len(m) < REPLY_HEAD)
 		fatal_f("message of %zu bytes", sshbuf_len(m));
 	/* The server may take no more until its replies are read. */
 	sftp_bottleneck_now(SFTP_WAITS);
-	while (!RB_EMPTY(&e->requests) && sftp_poll_either(e->in, e->out)) {
-		deliver_from(tree, e);
+	while (!RB_EMPTY(&s->requests) && sftp_poll_either(s->in, s->out)) {
+		deliver_from(tree, s);
 		sftp_bottleneck_now(SFTP_WAITS);
 	}
 	sftp_bottleneck_now(SFTP_WORKS);
 	sent = xcalloc(1, sizeof(*sent));
 	sent->id = PEEK_U32(sshbuf_ptr(m) + 1);
-	sent->fiber = tree->now;
+	sent->worker = now(tree);
 	sent->data_max = data_of(m);
-	if (RB_INSERT(requests, &e->requests, sent) != NULL)
+	if (RB_INSERT(requests, &s->requests, sent) != NULL)
 		fatal_f("request %u is under way already", sent->id);
 	tree->last = sent;
 }
@@ -688,29 +550,29 @@ sftp_tree_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
 void
 sftp_tree_forget(struct sftp_tree *tree)
 {
-	tree->last->fiber = NULL;
+	tree->last->worker = NULL;
 }
 
 void
 sftp_tree_get(struct sftp_tree *tree, const struct sftp_conn *conn,
     struct sshbuf *m)
 {
-	struct fiber *f = tree->now;
-	const struct end *e = end_of(tree, conn);
+	struct worker *w = now(tree);
+	const struct server *s = server_of(tree, conn);
 	struct message *msg;
 	int r;
 
 	for (;;) {
-		TAILQ_FOREACH(msg, &f->inbox, entry) {
-			if (msg->from == e)
+		TAILQ_FOREACH(msg, &w->inbox, entry) {
+			if (msg->from == s)
 				break;
 		}
 		if (msg != NULL)
 			break;
-		f->blocked = 1;
-		give_way(tree, f);
+		w->blocked = 1;
+		sftp_fiber_yield(tree->fibers);
 	}
-	TAILQ_REMOVE(&f->inbox, msg, entry);
+	TAILQ_REMOVE(&w->inbox, msg, entry);
 	sshbuf_reset(m);
 	if ((r = sshbuf_putb(m, msg->m)) != 0)
 		fatal_fr(r, "sshbuf_putb");
@@ -723,7 +585,7 @@ sftp_tree_ready(const struct sftp_tree *tree, const struct sftp_conn *conn)
 {
 	const struct message *msg;
 
-	TAILQ_FOREACH(msg, &tree->now->inbox, entry) {
+	TAILQ_FOREACH(msg, &now(tree)->inbox, entry) {
 		if (msg->from->conn == conn)
 			return 1;
 	}
@@ -733,18 +595,18 @@ sftp_tree_ready(const struct sftp_tree *tree, const struct sftp_conn *conn)
 void
 sftp_tree_expect(struct sftp_tree *tree, u_int n)
 {
-	struct fiber *f = tree->now;
+	struct worker *w = now(tree);
 	struct message *msg;
 	u_int have;
 
 	for (;;) {
 		have = 0;
-		TAILQ_FOREACH(msg, &f->inbox, entry)
+		TAILQ_FOREACH(msg, &w->inbox, entry)
 			have++;
 		if (have >= n)
 			return;
-		f->blocked = 1;
-		give_way(tree, f);
+		w->blocked = 1;
+		sftp_fiber_yield(tree->fibers);
 	}
 }
 
@@ -755,11 +617,11 @@ sftp_tree_drop(struct sftp_tree *tree)
 
 	if (tree == NULL)
 		return;
-	TAILQ_FOREACH_SAFE(msg, &tree->now->inbox, entry, next) {
+	TAILQ_FOREACH_SAFE(msg, &now(tree)->inbox, entry, next) {
 		sshbuf_free(msg->m);
 		free(msg);
 	}
-	TAILQ_INIT(&tree->now->inbox);
+	TAILQ_INIT(&now(tree)->inbox);
 }
 
 int
@@ -767,17 +629,16 @@ sftp_tree_begin(struct sftp_tree *tree, const char *path)
 {
 	if (tree == NULL)
 		return 0;
-	while (!sftp_slots_open(&tree->room) && !interrupted) {
-		TAILQ_INSERT_TAIL(&tree->opening, tree->now, entry);
-		give_way(tree, tree->now);
+	while (!sftp_slots_open(&tree->slots) && !interrupted) {
+		sftp_fiber_wait(tree->fibers, &tree->opening);
 	}
 	if (interrupted) {
 		wake_opening(tree);
 		return -1;
 	}
-	tree->room.open++;
-	tree->now->open = 1;
-	tree->now->torn = sftp_incomplete_begin(path);
+	tree->slots.open++;
+	now(tree)->open = 1;
+	now(tree)->incomplete = sftp_incomplete_begin(path);
 	return 0;
 }
 
@@ -786,16 +647,16 @@ sftp_tree_complete(struct sftp_tree *tree)
 {
 	if (tree == NULL)
 		return;
-	sftp_incomplete_sent(tree->now->torn);
-	close_file(tree, tree->now);
+	sftp_incomplete_sent(now(tree)->incomplete);
+	close_file(tree, now(tree));
 	/* A file in a directory's thread is not the whole of its job. */
-	if (tree->now->job.depth == 0)
-		job_sent(tree, tree->now);
+	if (now(tree)->job.depth == 0)
+		job_sent(tree, now(tree));
 }
 
 /*
- * There were no descriptors. Waits for another job that has some to end.
- * Returns 0 if there is none.
+ * If errno says that there are no descriptors left, waits until another job
+ * that has some ends. Returns 0 if there is nothing to wait for.
  */
 static int
 wait_for_descriptors(struct sftp_tree *tree)
@@ -803,10 +664,10 @@ wait_for_descriptors(struct sftp_tree *tree)
 	int save_errno = errno;
 
 	if ((errno != EMFILE && errno != ENFILE) || tree == NULL ||
-	    tree->holders <= (u_int)tree->now->holds)
+	    tree->holders <= (u_int)now(tree)->holds)
 		return 0;
-	sftp_slots_full(&tree->room);
-	wait_for_room(tree);
+	sftp_slots_full(&tree->slots);
+	wait_for_slot(tree);
 	errno = save_errno;
 	return 1;
 }
@@ -820,8 +681,8 @@ sftp_tree_open(struct sftp_tree *tree, const char *path, int flags,
 	do {
 		fd = open(path, flags, mode);
 	} while (fd == -1 && wait_for_descriptors(tree));
-	if (fd != -1 && tree != NULL && !tree->now->holds) {
-		tree->now->holds = 1;
+	if (fd != -1 && tree != NULL && !now(tree)->holds) {
+		now(tree)->holds = 1;
 		tree->holders++;
 	}
 	return fd;
@@ -838,14 +699,14 @@ sftp_tree_opendir(struct sftp_tree *tree, const char *path)
 	return dir;
 }
 
-/* Whether a job writes to that file */
+/* Returns 1 if a job writes to that file. */
 static int
 owned(struct sftp_tree *tree, const struct stat *st)
 {
-	struct fiber *f;
+	struct worker *w;
 
-	TAILQ_FOREACH(f, &tree->owners, owner) {
-		if (f->dev == st->st_dev && f->ino == st->st_ino)
+	TAILQ_FOREACH(w, &tree->owners, owner) {
+		if (w->dev == st->st_dev && w->ino == st->st_ino)
 			return 1;
 	}
 	return 0;
@@ -854,26 +715,26 @@ owned(struct sftp_tree *tree, const struct stat *st)
 void
 sftp_tree_own(struct sftp_tree *tree, int fd)
 {
-	struct fiber *f;
+	struct worker *w;
 	struct stat st;
 
 	if (tree == NULL || fstat(fd, &st) == -1 || !S_ISREG(st.st_mode))
 		return;
 	while (owned(tree, &st))
-		wait_for_room(tree);
-	f = tree->now;
-	f->dev = st.st_dev;
-	f->ino = st.st_ino;
-	f->owns = 1;
-	TAILQ_INSERT_TAIL(&tree->owners, f, owner);
+		wait_for_slot(tree);
+	w = now(tree);
+	w->dev = st.st_dev;
+	w->ino = st.st_ino;
+	w->owns = 1;
+	TAILQ_INSERT_TAIL(&tree->owners, w, owner);
 }
 
 int
 sftp_tree_wait(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
 	while (jobs->running != 0) {
-		jobs->waits = tree->now;
-		give_way(tree, tree->now);
+		jobs->waits = sftp_fiber_now(tree->fibers);
+		sftp_fiber_yield(tree->fibers);
 	}
 	return jobs->failed ? -1 : 0;
 }
@@ -882,8 +743,8 @@ void
 sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
 	while (jobs->unsent != 0) {
-		jobs->waits = tree->now;
-		give_way(tree, tree->now);
+		jobs->waits = sftp_fiber_now(tree->fibers);
+		sftp_fiber_yield(tree->fibers);
 	}
 }
 
@@ -891,124 +752,9 @@ void
 sftp_tree_dir_sent(struct sftp_tree *tree, int depth)
 {
 	/* One in another directory's thread is not the whole of its job. */
-	if (tree != NULL && depth != 0 && tree->now->job.depth == depth)
-		job_sent(tree, tree->now);
+	if (tree != NULL && depth != 0 && now(tree)->job.depth == depth)
+		job_sent(tree, now(tree));
 }
-
-#else	/* HAVE_THREADS */
-
-static int
-run_parallel(struct sftp_tree *tree, struct sftp_jobs *jobs,
-    const struct sftp_job *job)
-{
-	return -1;
-}
-
-static int
-run_here(struct sftp_tree *tree, struct sftp_job *job)
-{
-	if (job->depth == 0)
-		sftp_count_next();
-	return job->run(job);
-}
-
-static struct sftp_tree *
-tree_new(u_int handles, void (*read)(struct sftp_conn *, struct sshbuf *),
-    struct sftp_conn *conn, int in, int out)
-{
-	return NULL;
-}
-
-static void
-tree_free(struct sftp_tree *tree)
-{
-}
-
-void
-sftp_tree_add(struct sftp_tree *tree, u_int handles, struct sftp_conn *conn,
-    int in, int out)
-{
-}
-
-void
-sftp_tree_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
-    const struct sshbuf *m)
-{
-}
-
-void
-sftp_tree_forget(struct sftp_tree *tree)
-{
-}
-
-void
-sftp_tree_get(struct sftp_tree *tree, const struct sftp_conn *conn,
-    struct sshbuf *m)
-{
-}
-
-int
-sftp_tree_ready(const struct sftp_tree *tree, const struct sftp_conn *conn)
-{
-	return 0;
-}
-
-void
-sftp_tree_expect(struct sftp_tree *tree, u_int n)
-{
-}
-
-void
-sftp_tree_drop(struct sftp_tree *tree)
-{
-}
-
-int
-sftp_tree_begin(struct sftp_tree *tree, const char *path)
-{
-	return 0;
-}
-
-void
-sftp_tree_complete(struct sftp_tree *tree)
-{
-}
-
-int
-sftp_tree_open(struct sftp_tree *tree, const char *path, int flags,
-    mode_t mode)
-{
-	return open(path, flags, mode);
-}
-
-DIR *
-sftp_tree_opendir(struct sftp_tree *tree, const char *path)
-{
-	return opendir(path);
-}
-
-void
-sftp_tree_own(struct sftp_tree *tree, int fd)
-{
-}
-
-int
-sftp_tree_wait(struct sftp_tree *tree, struct sftp_jobs *jobs)
-{
-	return jobs->failed ? -1 : 0;
-}
-
-void
-sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs)
-{
-}
-
-void
-sftp_tree_dir_sent(struct sftp_tree *tree, int depth)
-{
-}
-
-#endif	/* HAVE_THREADS */
 
 void
 sftp_tree_files(u_int files)

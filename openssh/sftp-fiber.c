@@ -1,0 +1,308 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#ifdef __GLIBC__
+# include <malloc.h>
+#endif
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__linux__) || defined(__APPLE__)
+# include <pthread.h>
+# define HAVE_THREADS	1
+#endif
+
+#include "log.h"
+#include "xmalloc.h"
+#include "sftp-fiber.h"
+
+#ifdef HAVE_THREADS
+
+/*
+ * Bytes. 64 levels of directories, should all share one, take 1 KiB each, and a
+ * log message 4 and what the C library needs to format it.
+ */
+#define STACK_SIZE	(256 * 1024)
+
+struct sftp_thread {
+	pthread_t thread;
+	pthread_cond_t wake;
+	struct sftp_fibers *fibers;
+	int ends;		/* there are no more jobs for it */
+};
+
+struct sftp_fibers {
+	struct sftp_fiber_use use;
+	struct sftp_fiber_list ready, idle;
+	struct sftp_fiber *first, *now;
+	pthread_mutex_t lock;	/* held by the one that runs */
+	sigset_t signals;	/* blocked for it; others block all */
+};
+
+static struct sftp_fiber *
+fiber_alloc(struct sftp_fibers *fs)
+{
+	struct sftp_thread *t;
+	struct sftp_fiber *f;
+
+	if ((f = calloc(1, fs->use.size)) == NULL)
+		return NULL;
+	if ((t = calloc(1, sizeof(*t))) == NULL) {
+		free(f);
+		return NULL;
+	}
+	if (pthread_cond_init(&t->wake, NULL) != 0)
+		fatal_f("pthread_cond_init failed");
+	t->fibers = fs;
+	f->thread = t;
+	fs->use.init(f, fs->use.ctx);
+	return f;
+}
+
+static void
+fiber_free(struct sftp_fiber *f)
+{
+	pthread_cond_destroy(&f->thread->wake);
+	free(f->thread);
+	free(f);
+}
+
+/* Lets the next one run that is ready. Returns it; it is on no list then. */
+static struct sftp_fiber *
+pass_on(struct sftp_fibers *fs)
+{
+	struct sftp_fiber *f;
+
+	while ((f = TAILQ_FIRST(&fs->ready)) == NULL) {
+		if (!fs->use.wait(fs->use.ctx))
+			fatal_f("all wait, and nothing is under way");
+	}
+	TAILQ_REMOVE(&fs->ready, f, entry);
+	fs->now = f;
+	*fs->use.local = f->local;
+	f->runs = 1;
+	pthread_cond_signal(&f->thread->wake);
+	return f;
+}
+
+/*
+ * Waits for f's turn. Signals are for the one that runs: a handler that ends
+ * the program must not do so while other code finds the connection gone.
+ */
+static void
+wait_turn(struct sftp_fibers *fs, struct sftp_fiber *f)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	while (!f->runs)
+		pthread_cond_wait(&f->thread->wake, &fs->lock);
+	pthread_sigmask(SIG_SETMASK, &fs->signals, NULL);
+}
+
+void
+sftp_fiber_yield(struct sftp_fibers *fs)
+{
+	struct sftp_fiber *f = fs->now;
+
+	f->runs = 0;
+	f->local = *fs->use.local;
+	if (pass_on(fs) != f)
+		wait_turn(fs, f);
+}
+
+static void *
+fiber_main(void *arg)
+{
+	struct sftp_fiber *f = arg;
+	struct sftp_fibers *fs = f->thread->fibers;
+
+	pthread_mutex_lock(&fs->lock);
+	wait_turn(fs, f);
+	while (!f->thread->ends) {
+		fs->use.run(f, fs->use.ctx);
+		sftp_fiber_wait(fs, &fs->idle);
+	}
+	pthread_mutex_unlock(&fs->lock);
+	return NULL;
+}
+
+static struct sftp_fiber *
+fiber_new(struct sftp_fibers *fs)
+{
+	struct sftp_fiber *f;
+	pthread_attr_t attr;
+	sigset_t all;
+	int r;
+
+	if ((f = fiber_alloc(fs)) == NULL)
+		return NULL;
+	/* It starts with all signals blocked, until its turn. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	if ((r = pthread_attr_init(&attr)) == 0) {
+		(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
+		r = pthread_create(&f->thread->thread, &attr, fiber_main, f);
+		pthread_attr_destroy(&attr);
+	}
+	pthread_sigmask(SIG_SETMASK, &fs->signals, NULL);
+	if (r != 0) {
+		debug_f("pthread_create: %s", strerror(r));
+		fiber_free(f);
+		return NULL;
+	}
+	return f;
+}
+
+/* Ends an idle fiber. */
+static void
+fiber_end(struct sftp_fibers *fs, struct sftp_fiber *f)
+{
+	f->thread->ends = 1;
+	f->runs = 1;
+	pthread_cond_signal(&f->thread->wake);
+	pthread_mutex_unlock(&fs->lock);
+	pthread_join(f->thread->thread, NULL);
+	pthread_mutex_lock(&fs->lock);
+	fiber_free(f);
+}
+
+struct sftp_fibers *
+sftp_fibers_new(const struct sftp_fiber_use *use)
+{
+	struct sftp_fibers *fs = xcalloc(1, sizeof(*fs));
+
+#ifdef __GLIBC__
+	/* One thread runs at a time; an arena each is 64 MiB of addresses. */
+	(void)mallopt(M_ARENA_MAX, 1);
+#endif
+	fs->use = *use;
+	TAILQ_INIT(&fs->ready);
+	TAILQ_INIT(&fs->idle);
+	if ((fs->first = fiber_alloc(fs)) == NULL)
+		fatal_f("out of memory");
+	fs->now = fs->first;
+	if (pthread_mutex_init(&fs->lock, NULL) != 0)
+		fatal_f("pthread_mutex_init failed");
+	pthread_mutex_lock(&fs->lock);
+	pthread_sigmask(SIG_SETMASK, NULL, &fs->signals);
+	return fs;
+}
+
+void
+sftp_fibers_free(struct sftp_fibers *fs)
+{
+	struct sftp_fiber *f;
+
+	while ((f = TAILQ_FIRST(&fs->idle)) != NULL) {
+		TAILQ_REMOVE(&fs->idle, f, entry);
+		fiber_end(fs, f);
+	}
+	pthread_mutex_unlock(&fs->lock);
+	pthread_mutex_destroy(&fs->lock);
+	fiber_free(fs->first);
+	free(fs);
+}
+
+struct sftp_fiber *
+sftp_fiber_get(struct sftp_fibers *fs)
+{
+	struct sftp_fiber *f;
+
+	if ((f = TAILQ_FIRST(&fs->idle)) != NULL)
+		TAILQ_REMOVE(&fs->idle, f, entry);
+	else if ((f = fiber_new(fs)) == NULL)
+		return NULL;
+	f->local = *fs->use.local;
+	return f;
+}
+
+struct sftp_fiber *
+sftp_fiber_now(const struct sftp_fibers *fs)
+{
+	return fs->now;
+}
+
+void
+sftp_fiber_ready(struct sftp_fibers *fs, struct sftp_fiber *f)
+{
+	TAILQ_INSERT_TAIL(&fs->ready, f, entry);
+}
+
+void
+sftp_fiber_ready_all(struct sftp_fibers *fs, struct sftp_fiber_list *list)
+{
+	TAILQ_CONCAT(&fs->ready, list, entry);
+}
+
+void
+sftp_fiber_wait(struct sftp_fibers *fs, struct sftp_fiber_list *list)
+{
+	TAILQ_INSERT_TAIL(list, fs->now, entry);
+	sftp_fiber_yield(fs);
+}
+
+#else	/* HAVE_THREADS */
+
+struct sftp_fibers *
+sftp_fibers_new(const struct sftp_fiber_use *use)
+{
+	return NULL;
+}
+
+void
+sftp_fibers_free(struct sftp_fibers *fs)
+{
+}
+
+struct sftp_fiber *
+sftp_fiber_get(struct sftp_fibers *fs)
+{
+	return NULL;
+}
+
+struct sftp_fiber *
+sftp_fiber_now(const struct sftp_fibers *fs)
+{
+	return NULL;
+}
+
+void
+sftp_fiber_ready(struct sftp_fibers *fs, struct sftp_fiber *f)
+{
+}
+
+void
+sftp_fiber_ready_all(struct sftp_fibers *fs, struct sftp_fiber_list *list)
+{
+}
+
+void
+sftp_fiber_yield(struct sftp_fibers *fs)
+{
+}
+
+void
+sftp_fiber_wait(struct sftp_fibers *fs, struct sftp_fiber_list *list)
+{
+}
+
+#endif	/* HAVE_THREADS */
