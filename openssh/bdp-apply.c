@@ -15,8 +15,8 @@
  */
 
 /*
- * Apart from bdp-options.c, which every program that reads a configuration has:
- * ssh-keysign and the sshd that listens have no use for channels.
+ * This is not in bdp-options.c, as every program that reads a configuration has
+ * that: ssh-keysign and the sshd that listens have no use for channels.
  */
 
 #include "includes.h"

@@ -21,8 +21,7 @@
  * Names of our own that go over the wire. RFC 4250, 4.6.1 wants the part behind
  * the "@" to be a domain of whoever defines the name. The project has no domain
  * yet, so this is not one; whoever takes the series over changes this line.
- * Both ends need the same names: with others they serve each other as they
- * serve stock OpenSSH.
+ * If two ends have different names, each takes the other for stock OpenSSH.
  */
 #define BDP_DOMAIN		"openssh-bdp"
 
@@ -33,8 +32,8 @@
 #define BDP_BOUNDED_INPUT	"bounded-input@" BDP_DOMAIN
 
 /*
- * A channel request (RFC 4254, 5.4) that every peer refuses: what counts is
- * when the refusal comes.
+ * A channel request (RFC 4254, 5.4) that every peer refuses. Only the time of
+ * the refusal counts.
  */
 #define BDP_PATH_PROBE		"path-probe@" BDP_DOMAIN
 

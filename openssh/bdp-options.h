@@ -75,7 +75,7 @@ struct bdp_options {
 	SSHCONF_CUSTOM(ChannelWindowMax, bdp, SSHCFG_ALL, SSHCFG_COPY_MATCH) \
 	SSHCONF_CUSTOM(TCPCongestion, bdp_keyword, SSHCFG_ALL, SSHCFG_COPY_NONE)
 
-/* What such entries are for servconf.c */
+/* How servconf.c handles such entries */
 #define init_bdp(options)		bdp_options_init(&(options)->bdp);
 #define serialise_bdp(options, buf)	bdp_options_put(&(options)->bdp, buf)
 #define deserialise_bdp(options, buf)	bdp_options_get(&(options)->bdp, buf)
@@ -95,45 +95,45 @@ struct bdp_options {
 	dump_cfg_string(prefix##TCPCongestion, (options)->tcp_congestion); \
 } while (0)
 
-/* Marks all of them as unset; frees nothing. */
+/* Marks all options as unset; frees nothing. */
 void	 bdp_options_init(struct bdp_options *options);
 
-/* Gives the unset ones their defaults. */
+/* Sets the unset options to their defaults. */
 void	 bdp_options_fill(struct bdp_options *options);
 
-/* Frees what they hold and marks them as unset. */
+/* Frees what the options hold and marks them as unset. */
 void	 bdp_options_free(struct bdp_options *options);
 
 /*
- * Parses the argument of a keyword, in upper or lower case, and keeps it if
- * active is not 0 and the option is unset. Returns NULL, or what is wrong with
- * the argument; the option is then as before.
+ * Parses the argument of a keyword, whose case doesn't matter, and sets the
+ * option if active is not 0 and the option is unset. Returns NULL, or what is
+ * wrong with the argument; the option is then as before.
  */
 const char *bdp_options_parse(struct bdp_options *options, const char *keyword,
 	     const char *arg, int active);
 
-/* Returns a keyword as the man pages write it, NULL if it is not ours. */
+/* Returns a keyword as the man pages write it, or NULL if it is not ours. */
 const char *bdp_options_name(const char *keyword);
 
-/* Copies those that are set in src. */
+/* Copies the options that are set in src. */
 void	 bdp_options_copy(struct bdp_options *dst,
 	     const struct bdp_options *src);
 
 /*
- * Appends the options to a buffer, for another process of sshd's. Returns 0 or
- * an SSH_ERR_* code of sshbuf_put*().
+ * Appends the options to a buffer, for another process of sshd. Returns 0 or an
+ * SSH_ERR_* code of sshbuf_put*().
  */
 int	 bdp_options_put(const struct bdp_options *options, struct sshbuf *buf);
 
 /*
- * Takes options that were unset from a buffer. Returns 0, or an SSH_ERR_* code:
- * SSH_ERR_INVALID_FORMAT where bdp_options_parse() would not take a value, or
- * what sshbuf_get*() returned. The options are then as before.
+ * Takes options that were unset from a buffer. Returns 0,
+ * SSH_ERR_INVALID_FORMAT if bdp_options_parse() would not take a value, or an
+ * SSH_ERR_* code of sshbuf_get*(). On an error the options are as before.
  */
 int	 bdp_options_get(struct bdp_options *options, struct sshbuf *buf);
 
 /*
- * Puts them into effect for a connection whose user has logged in
+ * Puts the options into effect for a connection whose user has logged in
  * (bdp-apply.c).
  */
 void	 bdp_options_apply(struct ssh *ssh, const struct bdp_options *options);

@@ -22,13 +22,13 @@
 struct kex;
 struct sshbuf;
 
-/* kex->flags: the peer's input does not grow with the credit that it holds. */
+/* In kex->flags: the peer's input buffer does not grow with its credit. */
 #define KEX_HAS_BOUNDED_INPUT	0x10000
 
 /*
- * Adds our name (bdp-names.h) to the body of an EXT_INFO message: a count, and
- * as many names with their values (RFC 8308, 2.3). Ours is the last. Returns 0,
- * SSH_ERR_INVALID_FORMAT where there is no count, or an SSH_ERR_* code of
+ * Appends our name (bdp-names.h) to the body of an EXT_INFO message: a count,
+ * and that number of names with their values (RFC 8308, 2.3). Returns 0,
+ * SSH_ERR_INVALID_FORMAT if there is no count, or an SSH_ERR_* code of
  * sshbuf_put_cstring(). Logs an error.
  */
 int	 bounded_input_announce(struct sshbuf *info);

@@ -28,7 +28,7 @@
 #include "xmalloc.h"
 #include "cipher-order.h"
 
-/* Two words of CPUID leaf 1, EDX and above it ECX (OPENSSL_ia32cap(3)) */
+/* Bits of CPUID leaf 1, with EDX below and ECX above (OPENSSL_ia32cap(3)) */
 #define IA32_PCLMULQDQ	(1ULL << 33)
 #define IA32_AESNI	(1ULL << 57)
 

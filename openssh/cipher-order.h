@@ -19,21 +19,24 @@
 
 /*
  * The default order of ciphers: AES-GCM before ChaCha20-Poly1305 where the CPU
- * has instructions for it, and as upstream has it elsewhere.
+ * has instructions for it, and upstream's order elsewhere.
  */
 
 /*
- * Whether the CPU has instructions for AES and for the hash of GCM, by what
- * OpenSSL says that it uses: a string of
+ * Returns 1 if the CPU has instructions for AES and for the hash of GCM, as
+ * OpenSSL says in `settings`: a string of
  * OPENSSL_info(OPENSSL_INFO_CPU_SETTINGS) (OpenSSL 3.0, crypto/info.c), or
- * NULL.
+ * NULL if it doesn't say.
  */
-int	 cipher_order_has_aes(const char *);
+int	 cipher_order_has_aes(const char *settings);
 
 /* Returns a copy of a list of names, the AES-GCM ones first; to be freed. */
-char	*cipher_order_gcm_first(const char *);
+char	*cipher_order_gcm_first(const char *list);
 
-/* Puts a list of default ciphers into the order that suits this CPU. */
-void	 cipher_order_default(char **);
+/*
+ * Puts a list of default ciphers into the order that suits this CPU. May free
+ * *list and replace it.
+ */
+void	 cipher_order_default(char **list);
 
 #endif /* CIPHER_ORDER_H */

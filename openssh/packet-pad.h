@@ -18,10 +18,10 @@
 #define PACKET_PAD_H
 
 /*
- * Random bytes to pad packets of channel data with, so many. They come from
- * arc4random(), a page at once: with glibc each call of that is a system call.
- * No byte is given out twice.
+ * Fills p with len random bytes, to pad a packet of channel data. They come
+ * from arc4random(3), a page at once: with glibc each call of that is a system
+ * call. No byte is given out twice.
  */
-void	 packet_pad(u_char *, size_t);
+void	 packet_pad(u_char *p, size_t len);
 
 #endif /* PACKET_PAD_H */

@@ -43,9 +43,9 @@ path_rtt_choose(const struct path_info *tcp, const struct path_info *inband)
 #define PATH_RATE_FADE	64
 
 /*
- * The mean rate, over whole round trips: what a window allows comes in one
- * burst of it, as fast as the path ever was. Not over less than this (us): on
- * a LAN it is the main loops that decide what comes in a round trip.
+ * The rate is a mean over whole round trips: what a window allows comes in one
+ * burst, as fast as the path ever was. It is taken over at least this time
+ * (us): on a LAN the main loops decide what comes in a round trip.
  */
 #define PATH_RATE_MIN_US	10000
 
@@ -66,7 +66,7 @@ measure_rate(struct path_rtt *pr, uint64_t rtt_us, uint64_t consumed,
 	pr->consumed = consumed;
 }
 
-/* The most that a path with this least RTT is taken for. */
+/* Returns the longest RTT (us) that a path with this least RTT is taken for. */
 static uint64_t
 most_us(const struct path_rtt *pr)
 {
@@ -83,10 +83,10 @@ path_rtt_us(struct path_rtt *pr, const struct path_info *path,
 		    path->min_rtt_us : path->rtt_us;
 	pr->least_us = MINIMUM(pr->least_us, path->rtt_us);
 	/*
-	 * A queue of our own leaves the rate what it is. Where a window's
-	 * worth takes longer to come, the least RTT is that of a path that
-	 * is gone. What it is now is followed just so far. (The kernel's is
-	 * good for 5 minutes, so it is asked only once.)
+	 * A queue of our own leaves the rate what it is. If the rate falls as
+	 * well, the least RTT is that of a path that is gone: raise it until
+	 * this RTT is allowed. (The kernel's least RTT is good for 5 minutes,
+	 * so it is asked only once.)
 	 */
 	if (path->rtt_us > most_us(pr) && pr->rate < pr->best / 4 * 3)
 		pr->least_us = pr->cautious ?

@@ -32,14 +32,17 @@
 #include "poly1305.h"
 #include "poly1305-evp.h"
 
-/* For less (bytes) setting OpenSSL up costs more than it saves. */
+/* Shortest message (bytes) for which OpenSSL saves more than it costs. */
 #define EVP_LEAST	1024
 
 static int started;
 
 #ifdef POLY1305_EVP
 
-/* 0, or -1: not here, as in a FIPS provider. The context wipes its key. */
+/*
+ * Returns 0, or -1 if OpenSSL can't do it, as with a FIPS provider. The context
+ * wipes its key.
+ */
 static int
 by_evp(u_char *tag, const u_char *m, size_t len, const u_char *key)
 {

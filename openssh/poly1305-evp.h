@@ -22,11 +22,14 @@
  * instructions. Before login, and for short packets, it is upstream's.
  */
 
-/* From now on. */
+/* Lets OpenSSL compute it from now on. */
 void	 poly1305_evp_start(void);
 
-/* As poly1305_auth(): tag, message, its length (bytes), one-time key. */
-void	 poly1305_evp_auth(u_char[POLY1305_TAGLEN], const u_char *, size_t,
-	    const u_char[POLY1305_KEYLEN]);
+/*
+ * Computes the tag of the len bytes at m with a key that is used once, as
+ * poly1305_auth() does. Can't fail: if OpenSSL does, upstream's code is used.
+ */
+void	 poly1305_evp_auth(u_char tag[POLY1305_TAGLEN], const u_char *m,
+	    size_t len, const u_char key[POLY1305_KEYLEN]);
 
 #endif /* POLY1305_EVP_H */

@@ -18,17 +18,18 @@
 #define PROGRESS_RATE_H
 
 /*
- * The rate of the last seconds: what a meter shows while it runs. A mean over
+ * The rate of the last seconds, which a meter shows while it runs. A mean over
  * the whole, or one that ages, still tells of a start or a stall long ago.
- * Pure: times and counts in, a rate out. Times are seconds of a clock that
- * doesn't step back, counts are bytes.
+ * Pure: times are seconds of a clock that doesn't step back, counts are bytes.
  */
 
-/* Seconds that the rate is of, and the least that two samples are apart */
+/* Seconds that the rate is of */
 #define PROGRESS_RATE_S		5.0
+
+/* Seconds that two samples are apart at least */
 #define PROGRESS_RATE_STEP_S	0.5
 
-/* Samples: those seconds of them, and one on either side */
+/* Samples in PROGRESS_RATE_S, and one on either side */
 #define PROGRESS_RATE_SAMPLES	12
 
 struct progress_rate {
@@ -39,14 +40,15 @@ struct progress_rate {
 	} ring[PROGRESS_RATE_SAMPLES];
 };
 
-/* Start anew. */
-void	 progress_rate_init(struct progress_rate *);
+/* Starts anew. */
+void	 progress_rate_init(struct progress_rate *p);
 
 /*
- * So many bytes have been transferred by now. Returns bytes/s since the last
- * look that is PROGRESS_RATE_S ago or more, or since the first one; 0 when
- * nothing came or no time has passed.
+ * Notes that `bytes` bytes have been transferred by now_s. Returns the rate
+ * (bytes/s) since the latest call that is at least PROGRESS_RATE_S ago, or
+ * since the first one. 0 if nothing came or no time has passed.
  */
-uint64_t progress_rate(struct progress_rate *, double, uint64_t);
+uint64_t progress_rate(struct progress_rate *p, double now_s,
+	    uint64_t bytes);
 
 #endif /* PROGRESS_RATE_H */

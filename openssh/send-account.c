@@ -24,59 +24,59 @@
 #include "send-account.h"
 
 void
-send_account_look(struct send_account *cs, enum send_why why, uint64_t now,
+send_account_look(struct send_account *a, enum send_why why, uint64_t now_us,
     uint64_t drain_us)
 {
-	uint64_t took_us = now > cs->at_us ? now - cs->at_us : 0, path_us;
+	uint64_t took_us = now_us > a->at_us ? now_us - a->at_us : 0, path_us;
 
-	if (cs->at_us == 0)
+	if (a->at_us == 0)
 		took_us = 0;
-	switch (cs->why) {
+	switch (a->why) {
 	case SEND_NO_DATA:
 		/* It counts if more comes: before and after is no transfer. */
-		if (cs->bytes != 0)
-			cs->idle_us += took_us;
+		if (a->bytes != 0)
+			a->idle_us += took_us;
 		break;
 	case SEND_WINDOW:
-		path_us = MINIMUM(took_us, cs->drain_us);
-		cs->spent_us[SEND_PATH] += path_us;
-		cs->spent_us[SEND_WINDOW] += took_us - path_us;
+		path_us = MINIMUM(took_us, a->drain_us);
+		a->spent_us[SEND_PATH] += path_us;
+		a->spent_us[SEND_WINDOW] += took_us - path_us;
 		break;
 	default:
-		cs->spent_us[cs->why] += took_us;
+		a->spent_us[a->why] += took_us;
 	}
-	cs->drain_us = drain_us;
-	cs->why = why;
-	cs->at_us = now;
+	a->drain_us = drain_us;
+	a->why = why;
+	a->at_us = now_us;
 }
 
 size_t
-send_account_rest(const struct send_account *cs, size_t whole)
+send_account_rest(const struct send_account *a, size_t whole)
 {
-	return whole - MINIMUM(cs->piece, whole);
+	return whole - MINIMUM(a->piece, whole);
 }
 
 void
-send_account_sent(struct send_account *cs, size_t len, size_t all, size_t whole)
+send_account_sent(struct send_account *a, size_t len, size_t all, size_t whole)
 {
 	if (len == 0)
 		return;
 	/* A packet that is smaller as there is no more begins none. */
-	if (cs->piece != 0 || len < MINIMUM(all, whole))
-		cs->piece = (cs->piece + len) % whole;
-	cs->bytes += len;
-	cs->spent_us[SEND_NO_DATA] += cs->idle_us;
-	cs->idle_us = 0;
+	if (a->piece != 0 || len < MINIMUM(all, whole))
+		a->piece = (a->piece + len) % whole;
+	a->bytes += len;
+	a->spent_us[SEND_NO_DATA] += a->idle_us;
+	a->idle_us = 0;
 }
 
 u_int
-send_account_percent(const struct send_account *cs, enum send_why why)
+send_account_percent(const struct send_account *a, enum send_why why)
 {
 	uint64_t all_us = 0;
 	int i;
 
 	for (i = 0; i < SEND_WHYS; i++)
-		all_us += cs->spent_us[i];
+		all_us += a->spent_us[i];
 	return all_us == 0 ? 0 :
-	    (cs->spent_us[why] * 100 + all_us / 2) / all_us;
+	    (a->spent_us[why] * 100 + all_us / 2) / all_us;
 }

@@ -18,50 +18,56 @@
 #define SEND_ACCOUNT_H
 
 /*
- * What held a channel's sender up. Pure: whoever looks at the channel, once a
- * turn of the main loop, says what it waits for until the next look. Times are
- * us, of a clock that doesn't step back. And what its packets add up to.
+ * The account of a channel's sender: what it sent and what it waited for. Pure:
+ * whoever looks at the channel, once a turn of the main loop, says what it
+ * waits for until the next look. Times are us of a clock that doesn't step
+ * back.
  */
 
 enum send_why {
-	SEND_NO_DATA,	/* nothing to send */
+	SEND_NO_DATA,		/* nothing to send */
 	SEND_PATH,		/* the connection takes no more */
-	SEND_WINDOW,	/* the peer's window is used up */
+	SEND_WINDOW,		/* the peer's window is used up */
 	SEND_WHYS
 };
 
 struct send_account {
 	uint64_t bytes;			/* sent */
-	size_t piece;			/* bytes of a packet that has begun */
-	enum send_why why;		/* since the last look, */
-	uint64_t at_us;			/* at this time */
-	uint64_t drain_us;		/* and for so long it is the path */
-	uint64_t spent_us[SEND_WHYS];
-	uint64_t idle_us;		/* without data, and none came since */
+	size_t piece;			/* bytes sent of a whole packet */
+	enum send_why why;		/* what it has waited for since at_us */
+	uint64_t at_us;			/* time of the last look; 0: none yet */
+	uint64_t drain_us;		/* see send_account_look() */
+	uint64_t spent_us[SEND_WHYS];	/* time waited, up to the last byte */
+	uint64_t idle_us;		/* without data since the last byte */
 };
 
 /*
- * The channel waits for this from now on. If that is the window: what was sent
- * will still be on its way out of this machine for so long, and that is the
- * path's time.
+ * Notes that the channel waits for `why` from now_us on. If that is the window,
+ * drain_us is the time that what was sent takes to leave this machine: that
+ * part of the wait counts as the path's.
  */
-void	 send_account_look(struct send_account *, enum send_why, uint64_t,
-	    uint64_t);
+void	 send_account_look(struct send_account *a, enum send_why why,
+	    uint64_t now_us, uint64_t drain_us);
 
 /*
- * Bytes to the end of a packet of the peer's largest size. Smaller ones, which
- * are pieces of it, end where it would: windows are whole ones as a rule, and
- * some peers do badly if their credit doesn't end with a packet.
+ * Returns the bytes that are missing from a packet of `whole` bytes, the
+ * largest that the peer takes. Smaller packets are pieces of it and end where
+ * it would: a window is a number of whole packets as a rule, and some peers do
+ * badly if their credit doesn't end with a packet.
  */
-size_t	 send_account_rest(const struct send_account *, size_t);
-
-/* Counts the bytes sent, out of those there were, and the packet size. */
-void	 send_account_sent(struct send_account *, size_t, size_t, size_t);
+size_t	 send_account_rest(const struct send_account *a, size_t whole);
 
 /*
- * Percent of the time from the first byte to the last in which it was this.
- * 0 when there was no such time.
+ * Notes that len bytes were sent, out of `all` that there were to send, with
+ * packets of at most `whole` bytes.
  */
-u_int	 send_account_percent(const struct send_account *, enum send_why);
+void	 send_account_sent(struct send_account *a, size_t len, size_t all,
+	    size_t whole);
+
+/*
+ * Returns the percentage of the time from the first byte to the last that was
+ * spent waiting for `why`, or 0 if there was no such time.
+ */
+u_int	 send_account_percent(const struct send_account *a, enum send_why why);
 
 #endif /* SEND_ACCOUNT_H */

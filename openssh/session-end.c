@@ -36,7 +36,7 @@
 #include "xmalloc.h"
 #include "session-end.h"
 
-/* A signal that came just before a wait is noticed after this long (ms). */
+/* Time (ms) after which a signal is noticed that came just before a wait */
 #define STOP_LOOK_MS	100
 
 static int
@@ -103,9 +103,9 @@ session_tell_failure(struct ssh *ssh, const Channel *c, u_int type)
 }
 
 /*
- * OpenSSH's sshd sends the exit status when the command has ended, and that may
- * be before the last of what it wrote: only EOF says that this has come. Other
- * servers send the status last, and some of them no EOF.
+ * Returns 1 if all output has come. OpenSSH's sshd may send the exit status
+ * before the last of the output, and only EOF tells that this has come. Other
+ * servers send the status last, and some send no EOF.
  */
 static int
 all_has_come(const struct ssh *ssh, const Channel *c)

@@ -25,43 +25,43 @@ struct Channel;
 struct ssh;
 
 /*
- * What of a session was lost, as ssh's exit status has to tell. "Output" is
- * what the peer sends, and goes to standard output and error.
+ * What of a session's input or output was lost, for ssh's exit status. "Output"
+ * is what the peer sends, and goes to standard output and error.
  */
 
 /*
- * Returns what to remember of `error` (an errno) from a read of `fd`, the input
- * of a channel: 0 if it is no error, else the errno. A terminal that has gone,
- * and a descriptor that is not open for reading, as nohup and daemons leave it,
- * end the input as an end of file does.
+ * Returns `error`, the errno of a read of `fd`, the input of a channel; or 0 if
+ * it ends the input as an end of file does. A terminal that has gone does, and
+ * so does a descriptor that is not open for reading, as nohup and daemons leave
+ * it.
  */
 int	 session_read_errno(int fd, int error);
 
 /*
- * The same for a write to `fd`, the output of a channel. A reader that has gone
- * wants no more, and so does a terminal: neither is an error.
+ * The same for a write to `fd`, the output of a channel. Returns 0 if the
+ * reader or the terminal has gone, which wants no more.
  */
 int	 session_write_errno(int fd, int error);
 
 /*
- * Returns what failed with the standard input or output of a session, in words
- * to be freed by the caller; NULL if nothing did.
+ * Returns a message on what failed with the standard input or output of a
+ * session, or NULL if nothing did. The caller frees it.
  */
 char	*session_failure(const struct Channel *c);
 
 /*
- * Tells the ssh that shares the master's connection what failed with its
- * session, if anything did: appends a message of `type`, which is none that
- * it expects, to the output of its control channel. Any OpenSSH then prints the
- * text of that message, and ends with 255.
+ * If something failed with the session of an ssh that shares the master's
+ * connection, tells it: appends a message of `type`, which it does not expect,
+ * to the output of its control channel. Any OpenSSH then prints the text of
+ * that message and exits with 255.
  */
 void	 session_tell_failure(struct ssh *ssh, const struct Channel *c,
 	    u_int type);
 
 /*
- * The connection has ended before the channel of a session was closed. Writes
- * output that is left if all of it has come, until that is done, fails, or
- * *stop is not 0. Returns 1 if output was lost, else 0.
+ * To be called if the connection has ended before the channel of a session was
+ * closed. If all output has come, writes what is left of it, until that is done
+ * or fails, or *stop is not 0. Returns 1 if output was lost, else 0.
  */
 int	 session_output_lost(const struct ssh *ssh, struct Channel *c,
 	    const volatile sig_atomic_t *stop);

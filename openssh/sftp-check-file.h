@@ -30,33 +30,39 @@ struct sshbuf;
 #define SFTP_CHECK_BYTES	(32 * 1024 * 1024)	/* read for a request */
 
 /*
- * Appends to reply the digest of each block of block bytes (0: of all in one),
- * from start on. It ends after len bytes (0: with the file), and where the file
- * ends. The last block may be shorter. There is no digest of nothing, unless
- * block is 0. It stops when the client whose requests and replies go through
- * the descriptors in and out hangs up (-1: it has none).
+ * Appends to reply the digests of the blocks of a file, from byte `start` on.
+ * A block has `block` bytes, and the last one may be shorter; 0 stands for one
+ * block. Reads len bytes (0: all), or less if the file ends before. There is no
+ * digest of an empty block unless `block` is 0. Stops if the client hangs up,
+ * whose requests come from the descriptor `in` and whose replies go to `out`
+ * (-1: there is no client).
  *
- * Returns 0 or SSH_ERR_*: INVALID_ARGUMENT for a file that is not a regular
- * one, more than SFTP_CHECK_BYTES, and blocks that are too many or too small;
- * SYSTEM_ERROR with errno of read(2), EBADF where fd is not open for reading;
- * CONN_CLOSED when the client has gone.
+ * Returns 0, or
+ *	SSH_ERR_INVALID_ARGUMENT	not a regular file, more bytes than
+ *					SFTP_CHECK_BYTES, or blocks that are
+ *					too many or too small
+ *	SSH_ERR_SYSTEM_ERROR		with errno of read(2), which is EBADF
+ *					if fd is not open for reading
+ *	SSH_ERR_CONN_CLOSED		the client has gone
+ * or another SSH_ERR_* code.
  */
 int	 sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
 	    int in, int out, struct sshbuf *reply);
 
 /*
- * Puts a request into m, with that id: for one digest, of len bytes from start
- * of the file behind a handle. Returns 0 or SSH_ERR_*.
+ * Puts a request into m, with an id: for one digest, of len bytes from `start`
+ * on of the file with a handle. Returns 0 or an SSH_ERR_* code.
  */
 int	 sftp_check_request(struct sshbuf *m, u_int id, const u_char *handle,
 	    size_t handle_len, uint64_t start, uint64_t len);
 
-/* Returns 1 if the other end's list of digests has the one that we have. */
+/* Returns 1 if the other end's list of digests has SFTP_CHECK_ALG. */
 int	 sftp_check_list(const char *list);
 
 /*
- * Takes the one digest from what follows the id in a reply, with the reply's
- * name before it or without. Returns 0 or SSH_ERR_INVALID_FORMAT.
+ * Takes the one digest from a reply. m is what follows the id, with the name of
+ * the extension or without. Returns 0, SSH_ERR_INVALID_FORMAT, or an SSH_ERR_*
+ * code of sshbuf_get_cstring().
  */
 int	 sftp_check_reply(struct sshbuf *m, u_char d[SFTP_CHECK_LEN]);
 

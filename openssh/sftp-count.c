@@ -30,8 +30,9 @@
 #include "sftp-client.h"
 #include "sftp-count.h"
 
-static u_int trees;		/* that we are in */
-static u_int found, begun;
+static u_int trees;		/* trees that have begun and not ended */
+static u_int found;		/* files found so far */
+static u_int begun;		/* files that have begun, or have ended */
 
 void
 sftp_count_names(u_int n)
@@ -44,7 +45,7 @@ void
 sftp_count_start(void)
 {
 	trees++;
-	/* It was a name, and is now what is in it. */
+	/* It was counted as a name; now its files are. */
 	if (found != 0)
 		found--;
 }

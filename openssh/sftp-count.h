@@ -26,32 +26,37 @@ struct SFTP_DIRENT;
  * copy at a time, as there is one terminal.
  */
 
-/* A copy of so many names begins: each is a file or a tree. */
-void	 sftp_count_names(u_int);
+/* Begins a copy of n names, each of which is a file or a tree. */
+void	 sftp_count_names(u_int n);
 
-/* One of them is a tree, which begins with nothing found; it has ended. */
+/* Begins a tree, which is one of them; nothing has been found in it yet. */
 void	 sftp_count_start(void);
+
+/* Ends a tree. */
 void	 sftp_count_end(void);
 
-/* So many files more are to be copied. */
-void	 sftp_count_found(u_int);
+/* Counts n more files that are to be copied. */
+void	 sftp_count_found(u_int n);
 
-/* The same of the files in a list that ends with NULL, without links. */
-void	 sftp_count_entries(struct SFTP_DIRENT **);
+/* Counts the files in a list that ends with NULL. Links don't count. */
+void	 sftp_count_entries(struct SFTP_DIRENT **entries);
 
 /*
- * The same of the files in a directory, links to them too if these are
- * followed. It is read from its start, and is at its start again afterwards.
+ * Counts the files in a directory. If follow is 1, links to files count, too.
+ * Reads dir from its start, and rewinds it.
  */
-void	 sftp_count_dir(DIR *, int);
+void	 sftp_count_dir(DIR *dir, int follow);
 
-/* A file begins, or has been copied if others were beside it, or has failed. */
+/*
+ * Counts a file that begins; one that is copied in parallel to others, when it
+ * has been copied or has failed.
+ */
 void	 sftp_count_next(void);
 
 /*
- * "n of m" in front of a name, good until the next call; or the name, when
- * there is one file only.
+ * Returns name with "n of m" in front, or name alone if there is one file only.
+ * Good until the next call.
  */
-const char *sftp_count_label(const char *);
+const char *sftp_count_label(const char *name);
 
 #endif /* SFTP_COUNT_H */

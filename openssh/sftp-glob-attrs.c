@@ -31,15 +31,15 @@ sftp_glob_attrs(const glob_t *g, Attrib *a)
 {
 	const struct stat *st;
 
-	/* Of several, the last may be copied long after it was looked at. */
+	/* The last of several may be copied long after the glob. */
 	if (g->gl_pathc != 1 || g->gl_statv == NULL ||
 	    (st = g->gl_statv[0]) == NULL)
 		return NULL;
-	/* A link's are not those of what it leads to. */
+	/* A link's attributes are not those of its target. */
 	if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
 		return NULL;
 	stat_to_attrib(st, a);
-	/* What the server left out is 0 in a struct stat. */
+	/* An attribute that the server left out is 0 in a struct stat. */
 	if (st->st_mtime == 0)
 		a->flags &= ~SSH2_FILEXFER_ATTR_ACMODTIME;
 	return a;

@@ -24,10 +24,11 @@
 #endif
 
 /*
- * Attributes of the only match of a glob with GLOB_KEEPSTAT, which just asked
- * the server for them: a copy needs no round trip to ask again. NULL if there
- * are more, or they don't say what will be copied.
+ * Saves a round trip: a glob with GLOB_KEEPSTAT has just asked the server for
+ * the attributes of what it matched. Returns a, set to those of the only match.
+ * Returns NULL if there are several matches, or if the attributes are not those
+ * of what will be copied.
  */
-Attrib *sftp_glob_attrs(const glob_t *, Attrib *);
+Attrib *sftp_glob_attrs(const glob_t *g, Attrib *a);
 
 #endif /* SFTP_GLOB_ATTRS_H */

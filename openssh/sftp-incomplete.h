@@ -18,29 +18,31 @@
 #define SFTP_INCOMPLETE_H
 
 /*
- * The files that this process leaves incomplete should it end now. Names are
- * made ready to print, for a signal handler may do that.
+ * The files that this process leaves incomplete should it end now. Their names
+ * are kept ready to print, as a signal handler may do that.
  */
 
 /*
- * path is incomplete from now on. Returns a number for the two below, or -1 if
- * there is no place left for the name.
+ * Notes that the file at path is incomplete from now on. Returns a number for
+ * the functions below, which take -1, too; -1 if there is no place left.
  */
 int	 sftp_incomplete_begin(const char *path);
 
-/* All of it has been sent, and the server has not answered yet. */
+/* Notes that all of it has been sent, but the server has not answered yet. */
 void	 sftp_incomplete_sent(int number);
 
-/* The file is complete, or an error has named it. */
+/* Forgets a file: it is complete, or an error has named it. */
 void	 sftp_incomplete_end(int number);
 
-/* Prints the name of one file, or of all. The latter is async-signal-safe. */
+/* Prints the name of one file. */
 void	 sftp_incomplete_say(int number);
+
+/* Prints the names of all. Async-signal-safe. */
 void	 sftp_incomplete_report(void);
 
 /*
- * From now on SIGPIPE prints the names of all before it ends the process. If
- * SIGPIPE is ignored, it stays ignored.
+ * Makes SIGPIPE print the names of all before it ends the process. If SIGPIPE
+ * is ignored, it stays ignored.
  */
 void	 sftp_incomplete_at_sigpipe(void);
 

@@ -31,37 +31,37 @@ us(double s)
 }
 
 void
-sftp_inflight_init(struct sftp_inflight *d, u_int fixed, double now)
+sftp_inflight_init(struct sftp_inflight *d, u_int fixed, double now_s)
 {
 	memset(d, 0, sizeof(*d));
 	d->fixed = fixed;
-	/* What has been asked for waits in a file: it takes no memory. */
-	window_init(&d->cw, SFTP_INFLIGHT_BASE, 1, us(now));
+	/* What was asked for waits in a file at the server: no memory. */
+	window_init(&d->cw, SFTP_INFLIGHT_BASE, 1, us(now_s));
 }
 
 void
-sftp_inflight_opened(struct sftp_inflight *d, double asked, double now)
+sftp_inflight_opened(struct sftp_inflight *d, double asked_s, double now_s)
 {
 	uint64_t rtt_us;
 
 	/* A clock that stood or stepped back says nothing. */
-	if (now <= asked)
+	if (now_s <= asked_s)
 		return;
-	rtt_us = MAXIMUM(us(now - asked), 1);
-	/* Where data is under way the answer had to wait behind it. */
+	rtt_us = MAXIMUM(us(now_s - asked_s), 1);
+	/* With data in flight the reply had to wait behind it. */
 	if (d->asked == 0 || d->rtt_us == 0 || rtt_us < d->rtt_us)
 		d->rtt_us = rtt_us;
 }
 
 void
-sftp_inflight_got(struct sftp_inflight *d, size_t len, double now)
+sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s)
 {
-	window_update(&d->cw, len, 0, d->rtt_us, us(now), SFTP_INFLIGHT_MAX);
+	window_update(&d->cw, len, 0, d->rtt_us, us(now_s), SFTP_INFLIGHT_MAX);
 }
 
 /*
- * Bytes to have asked for: three BDPs, even where a window would be less.
- * Nobody tells here when segments get lost and replies come late.
+ * Returns the bytes to have asked for: three BDPs, even where a window would be
+ * less. sftp is not told when segments get lost and replies come late.
  */
 static uint64_t
 depth(const struct sftp_inflight *d)
@@ -103,7 +103,7 @@ sftp_inflight_room(struct sftp_inflight *d, size_t len)
 	/* The user's number is for each file; together they get no less. */
 	if (d->fixed != 0)
 		most = MAXIMUM(d->fixed * cost(len), SFTP_INFLIGHT_BASE);
-	/* Files go on with as many requests as they once could send. */
+	/* Files keep the number of requests that they once could send. */
 	d->peak = MAXIMUM(d->peak, most);
 	return d->asked + cost(len) <= d->peak;
 }

@@ -20,44 +20,54 @@
 #include "window-control.h"
 
 /*
- * How many requests of one sftp session may be under way. Requests are credit
+ * How many requests of one sftp session may be in flight. Requests are credit
  * for the other end's data, so the controller of a channel's window says how
- * many bytes to have asked for. The round trip time is what it took to open
- * the file: nothing else is under way then. Pure; times are in seconds
+ * many bytes to have asked for. The round trip time is the time that it took
+ * to open the file, when nothing else is in flight. Pure: times are seconds
  * (monotime_double()).
  */
 struct sftp_inflight {
-	u_int fixed;		/* requests, if the user said; else 0 */
-	uint64_t rtt_us;	/* round trip time; 0 = unknown */
+	u_int fixed;		/* requests that the user set; 0: none set */
+	uint64_t rtt_us;	/* round trip time; 0: unknown */
 	uint64_t asked;		/* bytes, by all files, and not yet written */
 	uint64_t peak;		/* bytes, the most that could be asked for */
 	struct window_control cw;
 };
 
-/* Bytes: what stock clients have under way, and the most. */
+/* Bytes: what stock clients have in flight, and the most that we have */
 #define SFTP_INFLIGHT_BASE	(64 * 255 * 1024)
 #define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024)
 
 /* Bytes that a request counts at least: it takes memory, too. */
 #define SFTP_INFLIGHT_LEAST	4096
 
-/* Start now, with so many requests, or with 0 by what the path takes. */
-void	 sftp_inflight_init(struct sftp_inflight *, u_int, double);
+/*
+ * Starts at time now_s with a fixed number of requests, or if that is 0 with as
+ * many as the path takes.
+ */
+void	 sftp_inflight_init(struct sftp_inflight *d, u_int fixed,
+	    double now_s);
 
-/* A file was asked for at one time, and open at the other. */
-void	 sftp_inflight_opened(struct sftp_inflight *, double, double);
+/* Notes that a file was open at now_s that was asked for at asked_s. */
+void	 sftp_inflight_opened(struct sftp_inflight *d, double asked_s,
+	    double now_s);
 
-/* The answer to a request, with that many bytes of data, came now. */
-void	 sftp_inflight_got(struct sftp_inflight *, size_t, double);
-
-/* Returns how many requests of that size may be in flight; never 0. */
-u_int	 sftp_inflight_max(const struct sftp_inflight *, size_t);
+/* Notes that a reply with len bytes of data came at now_s. */
+void	 sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s);
 
 /*
- * A request for len bytes is sent; its answer has been written, or is not
- * wanted. All files of a connection are counted together.
+ * Returns the number of requests of len bytes that may be in flight (at least
+ * 1).
+ */
+u_int	 sftp_inflight_max(const struct sftp_inflight *d, size_t len);
+
+/*
+ * Notes that a request for len bytes is sent. All files of a connection are
+ * counted together.
  */
 void	 sftp_inflight_ask(struct sftp_inflight *d, size_t len);
+
+/* Notes that its data has been written, or is not wanted any more. */
 void	 sftp_inflight_end(struct sftp_inflight *d, size_t len);
 
 /*
@@ -67,10 +77,11 @@ void	 sftp_inflight_end(struct sftp_inflight *d, size_t len);
 int	 sftp_inflight_room(struct sftp_inflight *d, size_t len);
 
 /*
- * Whether it is their number, and not the path, that keeps so many requests of
- * so many bytes from being more: there may be no more, and most of their data
- * comes within a round trip.
+ * Returns 1 if the limit on requests, not the path, bounds a transfer that has
+ * this many requests of len bytes in flight: there may be no more, and at least
+ * half of their data comes within a round trip.
  */
-int	 sftp_inflight_full(const struct sftp_inflight *, u_int, size_t);
+int	 sftp_inflight_full(const struct sftp_inflight *d, u_int requests,
+	    size_t len);
 
 #endif /* SFTP_INFLIGHT_H */

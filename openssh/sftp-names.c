@@ -26,9 +26,10 @@
 #include "sftp-names.h"
 
 struct sftp_names {
-	char *text;		/* names, a NUL behind each */
-	size_t len, size;	/* bytes: of the names, of the memory */
-	size_t next;		/* offset */
+	char *text;		/* names, each with a NUL */
+	size_t len;		/* bytes of the names */
+	size_t size;		/* bytes of the memory */
+	size_t next;		/* offset of the next name */
 };
 
 static void

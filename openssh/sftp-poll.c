@@ -23,7 +23,6 @@
 #include "log.h"
 #include "sftp-poll.h"
 
-/* An error, or the end, is for the read or write that comes next to find. */
 static int
 ready(int fd, short events)
 {

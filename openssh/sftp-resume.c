@@ -43,8 +43,8 @@ sftp_resume_at(const struct sftp_resume *s)
 	if (s->same == SFTP_SAME_YES)
 		return s->have;
 	/*
-	 * Only scp -p leaves a source's time, when it is done. Of a copy that
-	 * was broken off, the last write is later than that of its source.
+	 * Only scp -p gives a copy its source's time, at the end. The last
+	 * write to an interrupted copy is later than that to its source.
 	 */
 	if (s->have == s->size)
 		return s->have_mtime == s->mtime ? s->have : 0;
@@ -128,7 +128,7 @@ sftp_compare_read(struct sftp_compare *c)
 	}
 }
 
-/* What a reply of that type, without its id, says of the piece */
+/* Returns what a reply says of a piece; m is what follows the reply's id. */
 static enum sftp_same
 compare_piece(const struct sftp_compare *c, struct sftp_piece *p, u_char type,
     struct sshbuf *m)

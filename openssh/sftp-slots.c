@@ -26,20 +26,20 @@
 #include "sftp-slots.h"
 
 /*
- * A job for each JOB_US (us) of the first round trip, which finds the
- * connection idle. On a LAN few jobs keep it busy, and threads cost more than
- * they win.
+ * There is a job for each JOB_US (us) of the first round trip, which finds the
+ * connection idle, and at least JOBS_MIN. On a LAN few jobs keep the connection
+ * busy, and threads cost more than they win.
  */
 #define JOB_US		100
 #define JOBS_MIN	8
 
 /*
- * Jobs for each incomplete file that there may be. While one file's data is on
- * its way, others are opened, and yet others' answers come.
+ * Jobs for each incomplete file that there may be. While the data of one file
+ * is in flight, others are opened, and the replies of others come.
  */
 #define JOBS_EACH	8
 
-/* One job in DIRS is a directory's, unless there are few jobs. */
+/* One job in DIRS is a directory's, if there are at least DIRS_MIN jobs. */
 #define DIRS		8
 #define DIRS_MIN	16
 
@@ -54,7 +54,7 @@ sftp_slots_init(struct sftp_slots *r, u_int files)
 void
 sftp_slots_limit(struct sftp_slots *r, uint64_t most)
 {
-	/* One is the directory's that is read in the caller's thread. */
+	/* The caller's fiber reads a directory, too. */
 	most = most < 2 ? 0 : most / 2 - 1;
 	r->held_max = MINIMUM(r->held_max, most);
 	r->max = MINIMUM(r->max, r->held_max);

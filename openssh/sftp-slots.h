@@ -18,24 +18,28 @@
 #define SFTP_SLOTS_H
 
 /*
- * How many jobs there may be in sftp-tree.c, and of how many bytes. A job holds
- * one descriptor here and one handle at each server, at most. Pure.
+ * How many jobs sftp-tree.c may have at once, and of how many bytes. A job
+ * copies a file or a directory, and holds at most one descriptor here and one
+ * handle at each server. Pure.
  */
 
-/* Files that are incomplete at once: the default, and the most. */
+/* Files that may be incomplete at once: the default, and the most */
 #define SFTP_SLOTS_FILES	64
 
-/* Bytes: files up to FILE join others, which are BYTES at most together. */
-#define SFTP_SLOTS_FILE	(16 * 1024 * 1024)
+/* Size (bytes) of the largest file that is copied in parallel to others */
+#define SFTP_SLOTS_FILE		(16 * 1024 * 1024)
+
+/* Size (bytes) of all files together that are copied in parallel */
 #define SFTP_SLOTS_BYTES	(64 * 1024 * 1024)
 
 struct sftp_slots {
-	u_int open_max;		/* incomplete files */
-	u_int held_max;		/* jobs, from descriptors, handles, threads */
-	u_int max;		/* jobs that are worth it at this RTT */
-	u_int files, dirs;	/* jobs that there are */
-	u_int open;		/* incomplete files that there are */
-	uint64_t bytes;		/* of the files that have a job */
+	u_int open_max;		/* limit on incomplete files */
+	u_int held_max;		/* limit on jobs, by descriptors and threads */
+	u_int max;		/* limit on jobs worth having at this RTT */
+	u_int files;		/* jobs of files */
+	u_int dirs;		/* jobs of directories */
+	u_int open;		/* incomplete files */
+	uint64_t bytes;		/* size of the files that have a job */
 	int alone;		/* a large file has the connection to itself */
 };
 
@@ -49,33 +53,41 @@ enum sftp_place {
 void	 sftp_slots_init(struct sftp_slots *r, u_int files);
 
 /*
- * This process can have `most` descriptors open, or one of the servers that
- * many handles. Jobs take half of them.
+ * Notes that this process can have `most` descriptors open, or one of the
+ * servers as many handles. Jobs take half of them.
  */
 void	 sftp_slots_limit(struct sftp_slots *r, uint64_t most);
 
 /* Returns 1 if files can be copied in parallel at all. */
 int	 sftp_slots_parallel(const struct sftp_slots *r);
 
-/* The first request took rtt_us; of several servers, the longest counts. */
+/*
+ * Notes that the first request took rtt_us. If there are several servers, the
+ * longest counts.
+ */
 void	 sftp_slots_rtt(struct sftp_slots *r, uint64_t rtt_us);
 
 /* Returns 1 if a directory may have a job now. */
 int	 sftp_slots_dir(const struct sftp_slots *r);
 
-/* Where a file of `size` bytes is to be copied */
+/* Returns where a file of `size` bytes is to be copied. */
 enum sftp_place sftp_slots_file(const struct sftp_slots *r, uint64_t size);
 
 /* Returns 1 if a file may become incomplete now. */
 int	 sftp_slots_open(const struct sftp_slots *r);
 
-/* A job begins, or ends. The size is a file's, in bytes; a directory has 0. */
+/*
+ * Notes that a job begins: a directory's if dir is 1, else that of a file of
+ * `size` bytes. A directory's size is 0.
+ */
 void	 sftp_slots_begin(struct sftp_slots *r, int dir, uint64_t size);
+
+/* Notes that the job has ended. */
 void	 sftp_slots_end(struct sftp_slots *r, int dir, uint64_t size);
 
 /*
- * There were no descriptors or threads left: from now on, no more jobs than
- * there are.
+ * Notes that there were no descriptors or threads left: from now on there are
+ * no more jobs than now.
  */
 void	 sftp_slots_full(struct sftp_slots *r);
 

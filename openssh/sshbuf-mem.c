@@ -62,13 +62,13 @@ map_new(size_t size)
 	return d == MAP_FAILED ? NULL : d;
 }
 
-/* From one mapping to another, in place or by moving pages if possible. */
+/* Resizes a mapping, in place or by moving pages if possible. */
 static void *
 map_resize(void *old, size_t osize, size_t nsize)
 {
 	void *d;
 
-	/* A mapping ends at a page: what is cut off inside it stays. */
+	/* A mapping ends at a page: wipe what is cut off of the last one. */
 	if (nsize < osize)
 		memset((u_char *)old + nsize, 0,
 		    osize - nsize < (size_t)getpagesize() ?

@@ -18,12 +18,12 @@
 #define SSHBUF_MEM_H
 
 /*
- * Memory of sshbufs that grow large. Included by sshbuf.c only.
+ * The memory of sshbufs that grow large. Only sshbuf.c includes this.
  *
- * A buffer doubles, so that what is copied while it grows is proportional to
- * what is put in it. From SSHBUF_MAP_MIN bytes on it is a mapping of its own:
- * growing then copies nothing, pages cost memory only when data reaches them,
- * and none is left behind to be wiped.
+ * A buffer doubles, so that the bytes copied while it grows are proportional to
+ * those that are put in it. From SSHBUF_MAP_MIN bytes on it is a mapping of its
+ * own: growing then copies nothing, pages cost memory only when data reaches
+ * them, and none is left behind to be wiped.
  */
 #define SSHBUF_MAP_MIN	(1024 * 1024)
 
@@ -34,11 +34,13 @@
 size_t	 sshbuf_mem_round(size_t alloc, size_t need, size_t max);
 
 /*
- * As recallocarray(3) with a size of 1, and its free: what is no longer used
- * is wiped or unmapped, what is new is zero. Sizes must be those of the
- * allocation.
+ * Resizes an allocation from osize to nsize bytes, as recallocarray(3) does:
+ * what is no longer used is wiped or unmapped, what is new is zero. Returns the
+ * memory, or NULL if there is none; old is then as before.
  */
-void	*sshbuf_mem_resize(void *, size_t, size_t);
-void	 sshbuf_mem_free(void *, size_t);
+void	*sshbuf_mem_resize(void *old, size_t osize, size_t nsize);
+
+/* Wipes and frees an allocation of `size` bytes; NULL is fine. */
+void	 sshbuf_mem_free(void *d, size_t size);
 
 #endif /* SSHBUF_MEM_H */

@@ -62,7 +62,7 @@ tcp_congestion_next(const char *list, char *name, size_t size)
 }
 
 #ifdef TCP_CONGESTION
-/* What the kernel says of a name that it doesn't take */
+/* Returns why the kernel refuses a name. */
 static const char *
 reason(int error)
 {

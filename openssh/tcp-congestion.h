@@ -14,7 +14,6 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-
 #ifndef TCP_CONGESTION_H
 #define TCP_CONGESTION_H
 
@@ -25,25 +24,26 @@
  * commas between them. The default leaves a connection with the system's own.
  */
 
-/* What the kernel takes with its NUL, TCP_CA_NAME_MAX */
+/* Bytes that the kernel takes of a name, with its NUL (TCP_CA_NAME_MAX) */
 #define TCP_CONGESTION_NAME_MAX	16
 
 #define TCP_CONGESTION_DEFAULT	"default"
 
 /* Returns NULL, or what is wrong with a list. */
-const char *tcp_congestion_check(const char *);
+const char *tcp_congestion_check(const char *list);
 
 /*
- * Takes the next name off a list. Returns it in the buffer, and the rest of the
- * list or NULL.
+ * Copies the first name of a list into `name`, a buffer of `size` bytes.
+ * Returns the rest of the list, or NULL if that was the last name.
  */
-const char *tcp_congestion_next(const char *, char *, size_t);
+const char *tcp_congestion_next(const char *list, char *name, size_t size);
 
 /*
- * Sets the first one that the kernel allows on a connected socket (tcp(7),
- * TCP_CONGESTION), and logs which. If it allows none it warns, and the
- * connection stays as it is. So does one that is no TCP, without a word.
+ * Sets the first congestion control of a list that the kernel allows on the
+ * connected socket fd (tcp(7), TCP_CONGESTION), and logs its name. If the
+ * kernel allows none, logs that and leaves the connection as it is. Ignores
+ * sockets other than TCP silently.
  */
-void	 tcp_congestion_set(int, const char *);
+void	 tcp_congestion_set(int fd, const char *list);
 
 #endif /* TCP_CONGESTION_H */

@@ -62,7 +62,7 @@ window_budget_leave(struct window_budget *b, struct window_budget_share *s)
 	TAILQ_REMOVE(&b->shares, s, entry);
 }
 
-/* Notes what a share wants now. Shares that want more stay in front. */
+/* Notes what a share wants. Those that want something stay in front. */
 static void
 set_want(struct window_budget *b, struct window_budget_share *s, uint32_t want)
 {
@@ -82,10 +82,10 @@ set_want(struct window_budget *b, struct window_budget_share *s, uint32_t want)
 }
 
 /*
- * The fair share of pool bytes: the largest f such that everybody can have
- * min(want, f). Those who want less than an equal part leave the rest to the
- * others, round after round, until nobody new does. Only shares that want more
- * than their base are looked at, and only if the pool is too small for them.
+ * Returns the fair share of pool bytes: the largest f such that each share can
+ * have min(want, f). Shares that want less than an equal part leave the rest to
+ * the others, round after round, until there are no new ones. Only shares that
+ * want more than their base are looked at, and only if the pool is too small.
  */
 static uint64_t
 fair_share(const struct window_budget *b, uint64_t pool)

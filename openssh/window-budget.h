@@ -20,8 +20,8 @@
 #include "openbsd-compat/sys-queue.h"
 
 /*
- * How much window the channels of one connection may have together. Pure,
- * like window-control.h. See DESIGN.md.
+ * How much window each channel of one connection may have, as all of them
+ * together are bounded. Pure. See DESIGN.md.
  */
 
 /*
@@ -39,35 +39,37 @@ struct window_budget_share {
 
 struct window_budget {
 	uint32_t limit;		/* bytes, for all windows together */
-	u_int wanting;		/* shares whose want is not 0: the first ones */
+	u_int wanting;		/* number of shares, the first ones on the
+				 * list, whose want is not 0 */
 	uint64_t bases;		/* bytes, sum over all shares */
 	uint64_t wants;		/* bytes, sum over all shares */
 	uint64_t held;		/* bytes, sum over all shares */
 	TAILQ_HEAD(, window_budget_share) shares;
 };
 
-/* Allocates a budget of limit bytes; NULL when out of memory. */
+/* Returns a new budget of limit bytes, or NULL if there is no memory. */
 struct window_budget *window_budget_new(uint32_t limit);
 
 /* Frees the budget. All shares must have left. */
 void	 window_budget_free(struct window_budget *b);
 
-/* A channel with a guaranteed window of base bytes joins the budget. */
+/* Adds the share of a channel with a guaranteed window of base bytes. */
 void	 window_budget_join(struct window_budget *b,
 	    struct window_budget_share *s, uint32_t base);
 
-/* A channel leaves; what it held is free for others at once. */
+/* Removes a share; what it held is free for others at once. */
 void	 window_budget_leave(struct window_budget *b,
 	    struct window_budget_share *s);
 
 /*
- * Asks for a window of want bytes while outstanding bytes of credit and
+ * Asks for a window of want bytes while `outstanding` bytes of credit and
  * backlog are still out. Returns the window (bytes) that the share may have
- * now: never under its base, never such that the windows, and what is still
- * out beyond them, pass the limit (unless the bases alone do). Its time does
- * not depend on the number of shares, unless the pool over all bases is too
- * small for what is wanted: then on those that want more than their base, of
- * which there are at most limit / base.
+ * now. It is at least its base, and all windows, with what is still out beyond
+ * them, don't pass the limit (unless the bases alone do).
+ *
+ * The time that this takes does not depend on the number of shares, unless the
+ * pool over all bases is too small for what is wanted. Then it depends on the
+ * number of those that want more than their base, at most limit / base.
  */
 uint32_t window_budget_ask(struct window_budget *b,
 	    struct window_budget_share *me, uint32_t want,

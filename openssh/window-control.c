@@ -60,7 +60,7 @@
 #include "window-control.h"
 #include "misc.h"
 
-/* Sample i intervals back; 0 is the one still running. */
+/* Returns the sample i intervals back; 0 is the one still running. */
 static const struct window_sample *
 sample_back(const struct window_control *cw, u_int i)
 {
@@ -82,7 +82,9 @@ sample_push(struct window_control *cw, uint64_t now_us)
 	s->backlog_min = cw->backlog;
 }
 
-/* v0 + (v1 - v0) * part / whole, for part <= whole and wrapping counters. */
+/*
+ * Returns v0 + (v1 - v0) * part / whole, for part <= whole. Counters may wrap.
+ */
 static uint64_t
 interpolate(uint64_t v0, uint64_t v1, uint64_t part, uint64_t whole)
 {
@@ -99,9 +101,9 @@ interpolate(uint64_t v0, uint64_t v1, uint64_t part, uint64_t whole)
 }
 
 /*
- * Cumulative bytes at time t_us, from the samples around it. Before the
- * oldest sample the answer is the oldest: that can only understate what was
- * delivered since.
+ * Sets *consumed and *received to the cumulative bytes at time t_us, from the
+ * samples around it. Before the oldest sample they are the oldest: that can
+ * only understate what was delivered since.
  */
 static void
 history_at(const struct window_control *cw, uint64_t t_us, uint64_t *consumed,
@@ -128,14 +130,14 @@ history_at(const struct window_control *cw, uint64_t t_us, uint64_t *consumed,
 	*received = r1;
 }
 
-/* Bytes that both arrived and were consumed between two points. */
+/* Returns the bytes that both came and were consumed between two points. */
 static uint64_t
 delivered(uint64_t c0, uint64_t r0, uint64_t c1, uint64_t r1)
 {
 	return MINIMUM(c1 - c0, r1 - r0);
 }
 
-/* The least backlog (bytes) seen in the last interval_us. */
+/* Returns the least backlog (bytes) in the last interval_us. */
 static uint64_t
 standing_backlog(const struct window_control *cw, uint64_t interval_us)
 {
@@ -191,8 +193,8 @@ measure(struct window_control *cw, uint64_t interval_us)
 
 	/*
 	 * What a lost segment held up comes all at once, up to two round
-	 * trips' worth in one. A sender that buffers shall not be let to send
-	 * that: the mean of this round trip and the last is what it was.
+	 * trips' worth in one. Do not grant this credit to a sender that
+	 * buffers: its rate was the mean of this round trip and the last.
 	 */
 	if (!cw->bounded_peer && before < now)
 		now = (now + before) / 2;
@@ -301,8 +303,8 @@ window_limit(struct window_control *cw, uint32_t limit)
 }
 
 /*
- * Whether credit is paced. A sender with bounded buffers needs none of it, and
- * neither does a window that the buffer of any sender has room for.
+ * Returns 1 if credit is paced. A sender with bounded buffers needs no pacing,
+ * nor does a window that the buffer of any sender has room for.
  */
 static int
 paced(const struct window_control *cw)
@@ -311,7 +313,7 @@ paced(const struct window_control *cw)
 	    cw->target > WINDOW_HEADROOM_MAX;
 }
 
-/* Bytes of credit that go out in a round trip at most, while it is paced. */
+/* Returns the most credit (bytes) in a round trip while it is paced. */
 static uint64_t
 pace(const struct window_control *cw)
 {
@@ -333,7 +335,7 @@ accrue(struct window_control *cw, uint64_t quantum)
 	cw->paced_us = cw->now_us;
 }
 
-/* Withheld credit is due at t_us. (0, where the clock wraps, means none.) */
+/* Notes that withheld credit is due at t_us. 0 means none is. */
 static void
 ask_again(struct window_control *cw, uint64_t t_us)
 {
@@ -383,8 +385,8 @@ window_credit(struct window_control *cw, uint32_t window, uint32_t maxpacket)
 	if (credit <= quantum)
 		return 0;
 	/*
-	 * A backlog that goes in a burst, or a target that jumps, would make
-	 * more of them. It can wait as long as there is a next time for sure:
+	 * A backlog that is consumed in a burst, or a target that jumps, would
+	 * make more adjusts. They can wait if there is a next time for sure:
 	 * when backlog is consumed, or the rest of a large window comes.
 	 */
 	if (cw->now_us - cw->granted_us < cw->rtt_us / WINDOW_QUANTUM &&

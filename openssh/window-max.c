@@ -66,7 +66,7 @@ window_max_text(int max)
 	return text;
 }
 
-/* The number in a file, UINT64_MAX if there is none ("max", or no file). */
+/* Returns the number in a file, or UINT64_MAX ("max", or no file). */
 static uint64_t
 read_limit(const char *path)
 {
@@ -86,7 +86,10 @@ read_limit(const char *path)
 	return n;
 }
 
-/* The least limit of a cgroup and all over it. Shortens the cgroup's name. */
+/*
+ * Returns the least limit of a cgroup and of all above it. Shortens the name of
+ * the cgroup.
+ */
 static uint64_t
 cgroup_limit(const char *root, const char *mount, char *cgroup,
     const char *file)

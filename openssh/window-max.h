@@ -18,41 +18,41 @@
 #define WINDOW_MAX_H
 
 /*
- * The option ChannelWindowMax: how many bytes the receive windows of one
+ * The option ChannelWindowMax: the most (bytes) that the receive windows of one
  * connection may be, all together.
  */
 
-/* Limits of the option, bytes: a stock window; what fits an int */
+/* Least and greatest value (bytes): a stock window; what fits an int */
 #define WINDOW_MAX_LEAST	(2 * 1024 * 1024)
 #define WINDOW_MAX_MOST		(1024 * 1024 * 1024)
 
 /*
- * The default is as much as one buffer can hold, and carries 10 Gbit/s over
- * 100 ms; but at most this part of the memory, so that so many connections
- * whose readers all stop still fit.
+ * The default is what one buffer can hold, which carries 10 Gbit/s over 100 ms.
+ * It is at most the memory divided by this, so that this many connections whose
+ * readers all stop still fit.
  */
 #define WINDOW_MAX_CONNECTIONS	16
 
 /*
- * Reads a size ("64M", scan_scaled(3)) or "none", which is 0 and means that
- * windows stay as they start. Returns NULL, or what is wrong with it.
+ * Parses a size ("64M", see scan_scaled(3)) into *maxp. "none" is 0: windows
+ * stay as they start. Returns NULL, or what is wrong with arg.
  */
-const char *window_max_parse(const char *, int *);
+const char *window_max_parse(const char *arg, int *maxp);
 
 /*
- * Returns a limit as ssh -G and sshd -T print it. The text lasts until the next
- * call.
+ * Returns a limit (bytes) as ssh -G and sshd -T print it. The text is good
+ * until the next call.
  */
 const char *window_max_text(int max);
 
-/* The default for this machine and memory cgroup, bytes. */
+/* Returns the default (bytes) for this machine and memory cgroup. */
 int	 window_max_default(void);
 
 /*
- * Memory that we may use, bytes: the machine's, or less if our cgroup or one
- * over it says so (cgroups(7), versions 1 and 2). root is where /proc and
- * /sys are, "" but in tests; phys what the machine has.
+ * Returns the memory (bytes) that this process may use: phys, what the machine
+ * has, or less if its cgroup or one above it says so (cgroups(7), versions 1
+ * and 2). root is the directory with /proc and /sys, "" but in tests.
  */
-uint64_t window_max_memory(const char *, uint64_t);
+uint64_t window_max_memory(const char *root, uint64_t phys);
 
 #endif /* WINDOW_MAX_H */

@@ -158,7 +158,7 @@ class Transfer:
     # The window, from the receiver's log at -vv
 
     def window_trace(self):
-        """A dict for each adjust of ours; see channel-window.c."""
+        """A dict for each adjust of ours; see channel-report.c."""
         return [dict({k: int(v) if v.isdigit() else v for k, v in
                       (word.split("=") for word in m.group(2).split())},
                      channel=int(m.group(1)))

@@ -15,9 +15,9 @@
  */
 
 /*
- * Which functions of a program run, for test_preauth.py: each is noted once,
- * as its address in the program, in a file in CALLS_DIR that the process maps
- * as it starts. That needs no system call later, so a sandbox allows it.
+ * Notes which functions of a program run, for test_preauth.py. Each is noted
+ * once, as its address in the program, in a file in CALLS_DIR that the process
+ * maps as it starts. That needs no system call later, so a sandbox allows it.
  */
 #include <sys/mman.h>
 

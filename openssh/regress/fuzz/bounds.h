@@ -47,7 +47,7 @@ void	 empty_directory(const char *dir);
 
 /*
  * Makes a directory for an input's files under $TMPDIR or /tmp and makes it the
- * working directory. Whoever set $TMPDIR removes it.
+ * working directory. The caller of the program removes it, with $TMPDIR.
  */
 void	 scratch_directory(void);
 

@@ -293,7 +293,7 @@ packet(struct ssh *ssh, u_char type, const u_char *payload, size_t len)
 	ssh_dispatch_run_fatal(ssh, DISPATCH_NONBLOCK, NULL);
 }
 
-/* A message of so many words; what they mean is the type's matter. */
+/* Sends a message of a type with n words: a, b and c. */
 static void
 words(struct ssh *ssh, u_char type, u_int n, u_int a, u_int b, u_int c)
 {

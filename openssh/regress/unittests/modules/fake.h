@@ -18,7 +18,7 @@
 #define FAKE_H
 
 /*
- * The machine as channel-window.c sees it, in a test: the linker sends these
+ * The machine as the windows' modules see it in a test: the linker sends these
  * calls to fake.c (--wrap, see bdp-unit.mk). Each is the real one until the
  * test sets the field that stands in for it.
  */
@@ -31,24 +31,25 @@ struct fake {
 	const struct path_info *path;	/* of tcp_path_probe(); NULL: real */
 	int path_errno;			/* its errno; 0 = it succeeds */
 	u_int waiting;			/* bytes, of tcp_path_waiting() */
-	uint64_t counters;		/* bytes, a new one has counted */
+	uint64_t counters;		/* bytes that a new controller counts */
 	const void *watched;		/* memory: is it wiped when freed? */
 	size_t watched_len;		/* bytes */
 
 	/* set by fake.c */
 	u_int probes;			/* calls of tcp_path_probe() */
 	u_int nodelays;			/* calls of set_nodelay() */
-	u_int fills;			/* calls of tcp_path_fill_segments(), */
-	int fill;			/* the last one's argument */
-	u_int bounds;			/* calls of tcp_path_bound_unsent(), */
-	u_int unsent;			/* the last one's argument, bytes */
+	u_int fills;			/* calls of tcp_path_fill_segments() */
+	int fill;			/* its last argument */
+	u_int bounds;			/* calls of tcp_path_bound_unsent() */
+	u_int unsent;			/* its last argument, bytes */
 	int starts;			/* calls of poly1305_evp_start() */
 	const struct window_control *cw;	/* last asked for credit */
-	uint32_t limit;			/* bytes, what the budget said last, */
-	uint32_t want, outstanding;	/* and what it was asked */
+	uint32_t limit;			/* bytes, what the budget said last */
+	uint32_t want;			/* bytes that it was asked for */
+	uint32_t outstanding;		/* bytes that it was told are out */
 	u_int shrinks;			/* sshbufs that gave memory back */
-	int watched_freed;		/* the watched memory was freed, */
-	int watched_wiped;		/* and was all zero by then */
+	int watched_freed;		/* the watched memory was freed */
+	int watched_wiped;		/* it was all zero when freed */
 
 	/* lengths (bytes) that sshbuf_len() is to say of some buffers */
 	struct fake_len {

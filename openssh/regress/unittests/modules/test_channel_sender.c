@@ -76,7 +76,7 @@ unsent(size_t len)
 	fake_len(ssh_packet_get_output(conn.ssh), len);
 }
 
-/* On a path that sends so many bytes a second */
+/* Opens a connection over a path that sends `rate` bytes/s. */
 static Channel *
 start(uint64_t rate)
 {

@@ -480,7 +480,7 @@ needed(void)
 	}
 }
 
-/* A ping goes out, by b, and is answered after so many ms. */
+/* Waits for a ping, which is put into b, and answers it after `ms` ms. */
 static void
 ping(Channel *c, struct sshbuf *b, u_int ms)
 {
@@ -749,7 +749,7 @@ widened(void)
 }
 #endif
 
-/* Who leaves gives back what it held. */
+/* A channel that closes gives back what it held. */
 static void
 shares(void)
 {

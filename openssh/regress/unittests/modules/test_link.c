@@ -63,8 +63,8 @@ struct link {
 	enum startup startup;
 	int bounded;
 	u_int stops;		/* rounds that it stops for, and goes on for */
-	int late;		/* so many segments are lost that TCP hands
-				 * over all data a round trip late */
+	int late;		/* 1: with the segments that are lost, TCP
+				 * hands over all data a round trip late */
 	u_int hole;		/* round in which the queue drops something */
 
 	/* state */

@@ -30,7 +30,7 @@
 
 void test_progress_rate(void);
 
-/* A look each second for so many seconds, at so many bytes/s; the last rate */
+/* Looks each second for s seconds, at `rate` bytes/s. Returns the last rate. */
 static uint64_t
 run(struct progress_rate *p, double *now, uint64_t *bytes, int s, uint64_t rate)
 {

@@ -69,8 +69,9 @@ send_request(struct server *s, size_t len, double now)
 }
 
 /*
- * A file of so many bytes, as sftp fetches it from *now on. Returns bytes/s of
- * its last third; *peak is the most that was under way.
+ * Fetches a file of `count` bytes as sftp does, from *now on, in requests of
+ * len bytes. Returns the rate (bytes/s) of its last third. *peak is the most
+ * (bytes) that was in flight.
  */
 static double
 fetch(struct server *s, struct sftp_inflight *d, uint64_t count, size_t len,
@@ -157,7 +158,10 @@ fixed(void)
 	ASSERT_U_INT_EQ(sftp_inflight_max(&d, 1), 7);
 }
 
-/* Whether more requests would have helped, of so many (0: by the path) */
+/*
+ * Returns 1 if more requests than `number` would have helped (0: as many as the
+ * path takes).
+ */
 static int
 full(double mbit, u_int number)
 {

@@ -169,7 +169,7 @@ path_step(struct flow *f)
 	}
 }
 
-/* A turn of the main loop that gets so many bytes. Returns its credit. */
+/* A turn of the main loop that gets `got` bytes. Returns its credit (bytes). */
 static uint32_t
 receiver_turn(struct flow *f, uint64_t got)
 {

@@ -36,10 +36,18 @@
 
 void test_window_control(void);
 
+/* Starts a controller, and the clock. */
+static void
+start(struct window_control *cw, uint64_t *now_us, int bounded_peer)
+{
+	*now_us = 1000000;
+	window_init(cw, BASE, bounded_peer, *now_us);
+}
+
 /*
- * Deliver rate bytes/ms for ms milliseconds in pieces of 100 us, consumed as
- * they come, with backlog bytes standing all along. (A round trip counts the
- * pieces at both its ends, so they should be small against it.)
+ * Delivers `rate` bytes/ms for `ms` ms in pieces of 100 us. They are consumed
+ * as they come, with `backlog` bytes standing all along. (A round trip counts
+ * the pieces at both its ends, so they should be small against it.)
  */
 static void
 deliver(struct window_control *cw, uint64_t *now_us, uint64_t rate, uint64_t ms,
@@ -58,10 +66,10 @@ static void
 unknown_rtt(void)
 {
 	struct window_control cw;
-	uint64_t now = 1000000;
+	uint64_t now;
 
 	TEST_START("window unknown RTT keeps the initial window");
-	window_init(&cw, BASE, 1, now);
+	start(&cw, &now, 1);
 	deliver(&cw, &now, 100000, 2000, 0, 0);
 	ASSERT_U32_EQ(cw.target, BASE);
 	ASSERT_INT_EQ(cw.limited, WINDOW_BASE);
@@ -72,10 +80,10 @@ static void
 lan(void)
 {
 	struct window_control cw;
-	uint64_t now = 1000000, i;
+	uint64_t now, i;
 
 	TEST_START("window LAN keeps the initial window, bursts and all");
-	window_init(&cw, BASE, 1, now);
+	start(&cw, &now, 1);
 	/* 1 GB/s, but in one burst of a whole window every 2 ms */
 	for (i = 0; i < 1000; i++) {
 		now += 2000;
@@ -106,8 +114,7 @@ follows_bdp(void)
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		t = &tests[i];
 		bdp = t->rate * t->rtt_us / 1000;
-		now = 1000000;
-		window_init(&cw, BASE, 1, now);
+		start(&cw, &now, 1);
 		deliver(&cw, &now, t->rate, 10 * t->rtt_us / 1000, 0,
 		    t->rtt_us);
 		test_subtest_info("rate %llu rtt %llu",
@@ -139,18 +146,17 @@ static void
 history(void)
 {
 	struct window_control cw;
-	uint64_t now = 1000000;
+	uint64_t now;
 
 	TEST_START("window delivered is that of the last round trip");
 	/* One that is younger than a round trip counts from its start. */
-	window_init(&cw, BASE, 1, now);
+	start(&cw, &now, 1);
 	pieces(&cw, &now, 40000, 50, 0);
 	ASSERT_U64_EQ(cw.bdp, 50 * 40000);
 	pieces(&cw, &now, 40000, 50, 0);
 	ASSERT_U64_EQ(cw.bdp, 100 * 40000);
 	/* Two round trips, the last one faster, between two samples */
-	now = 1000000;
-	window_init(&cw, BASE, 1, now);
+	start(&cw, &now, 1);
 	pieces(&cw, &now, 1000, 330, 0);
 	pieces(&cw, &now, 5000, 165, 0);
 	ASSERT_U64_GE(cw.growth + 10000, 160 * 5000 - (155 * 1000 + 5 * 5000));
@@ -164,11 +170,11 @@ static void
 standing(void)
 {
 	struct window_control cw;
-	uint64_t now = 1000000;
+	uint64_t now;
 
 	TEST_START("window a reader lags if it did for a whole round trip");
 	/* Not before there was one */
-	window_init(&cw, BASE, 1, now);
+	start(&cw, &now, 1);
 	pieces(&cw, &now, 50000, 150, 2 * WINDOW_LAG);
 	ASSERT_INT_NE(cw.limited, WINDOW_READER);
 	pieces(&cw, &now, 50000, 20, WINDOW_LAG);
@@ -188,10 +194,10 @@ static void
 standing_too_short(void)
 {
 	struct window_control cw;
-	uint64_t now = 1000000;
+	uint64_t now;
 
 	TEST_START("window no reader lags by a history that is too short");
-	window_init(&cw, BASE, 1, now);
+	start(&cw, &now, 1);
 	deliver(&cw, &now, 1000000, 100, WINDOW_LAG, 5000);
 	ASSERT_INT_EQ(cw.limited, WINDOW_READER);
 	deliver(&cw, &now, 1000000, 1, WINDOW_LAG, 200000);
@@ -207,10 +213,10 @@ static void
 reader_lags(void)
 {
 	struct window_control cw;
-	uint64_t now = 1000000;
+	uint64_t now;
 
 	TEST_START("window lagging reader gets no headroom");
-	window_init(&cw, BASE, 1, now);
+	start(&cw, &now, 1);
 	deliver(&cw, &now, 40000, 2000, 0, 200000);
 	ASSERT_U32_GE(cw.target, 8000000 + WINDOW_HEADROOM_MAX);
 	deliver(&cw, &now, 40000, 2000, WINDOW_LAG, 200000);
@@ -226,11 +232,11 @@ static void
 burst_out_of_backlog(void)
 {
 	struct window_control cw;
-	uint64_t now = 1000000;
+	uint64_t now;
 	uint32_t target;
 
 	TEST_START("window emptying a backlog is not delivery");
-	window_init(&cw, BASE, 1, now);
+	start(&cw, &now, 1);
 	deliver(&cw, &now, 125000, 2000, 0, 200000);
 	target = cw.target;
 	/* The reader stops: 25 MB arrive over a round trip and wait. */
@@ -248,11 +254,11 @@ static void
 burst_after_loss(void)
 {
 	struct window_control cw;
-	uint64_t now = 1000000;
+	uint64_t now;
 	uint32_t target;
 
 	TEST_START("window what a lost segment held up is not a rate");
-	window_init(&cw, BASE, 0, now);
+	start(&cw, &now, 0);
 	deliver(&cw, &now, 125000, 2000, 0, 200000);
 	target = cw.target;
 	/* Nothing for a round trip, then all at once, and on as before. */
@@ -271,10 +277,10 @@ static void
 stop_is_no_news(void)
 {
 	struct window_control cw;
-	uint64_t now = 1000000, bdp = 25000000, i;
+	uint64_t now, bdp = 25000000, i;
 
 	TEST_START("window BDP is remembered while the reader stops");
-	window_init(&cw, BASE, 1, now);
+	start(&cw, &now, 1);
 	deliver(&cw, &now, 125000, 2000, 0, 200000);
 	/* the reader stops, what is under way comes, and then nothing */
 	for (i = 1; i <= 2000; i++)
@@ -331,11 +337,11 @@ static void
 clocks_and_counters(void)
 {
 	struct window_control cw, fresh;
-	uint64_t now = 1000000, now2 = now;
+	uint64_t now, now2;
 
 	TEST_START("window counters wrap and clocks may stand");
-	window_init(&fresh, BASE, 1, now);
-	window_init(&cw, BASE, 1, now);
+	start(&fresh, &now2, 1);
+	start(&cw, &now, 1);
 	cw.consumed = cw.received = UINT64_MAX - 1000000;
 	cw.samples[cw.head].consumed = cw.samples[cw.head].received =
 	    cw.consumed;

@@ -114,7 +114,7 @@ paced(struct book *book, uint32_t credit)
 	return NULL;
 }
 
-/* What channel-window.c made of the controller's and the budget's answers */
+/* Checks what became of the controller's and the budget's answers. */
 static const char *
 check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 {
@@ -209,7 +209,7 @@ budget_holds(const struct walk *w)
 		sum += c->local_window + w->books[i].waiting;
 		bases += BASE;
 	}
-	/* Who joins late has its guarantee over what was lent before */
+	/* A late channel has its guarantee on top of what was lent before */
 	return sum > w->limit + bases ? "budget exceeded" : NULL;
 }
 

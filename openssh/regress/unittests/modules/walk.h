@@ -18,11 +18,11 @@
 #define WALK_H
 
 /*
- * A connection of several channels in which anything happens in any order:
- * bytes of data decide what, when and how much. After each step all that must
- * always hold is looked at. Returns NULL, or what did not hold; the fuzzer and
+ * Runs a connection of several channels in which anything happens in any order:
+ * the len bytes of data decide what, when and how much. Checks after each step
+ * all that must always hold. Returns NULL, or what did not hold. The fuzzer and
  * the unit test both run it.
  */
-const char *walk(const u_char *, size_t);
+const char *walk(const u_char *data, size_t len);
 
 #endif /* WALK_H */
