@@ -37,16 +37,17 @@
 
 #define READ_SIZE	(256 * 1024)
 
-/* What digests are made of, and for whom */
+/* A file to digest, and the client that wants it */
 struct source {
-	int fd;			/* of the file */
-	int in, out;		/* of the client, or -1 */
+	int fd;			/* descriptor of the file */
+	int in;			/* descriptor of the client's requests, or -1 */
+	int out;		/* descriptor of our replies, or -1 */
 	u_char *buf;		/* READ_SIZE bytes */
 };
 
 /*
- * Returns 1 if the client has closed either direction. What it sent and
- * nobody has read yet does not hide that.
+ * Returns 1 if the client has closed either direction, even if requests that it
+ * sent before have not been read.
  */
 static int
 client_gone(const struct source *s)

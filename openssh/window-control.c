@@ -27,27 +27,28 @@
  *	           WINDOW_HEADROOM_MAX bounds
  *	credit   = target - (what the peer may still send + backlog)
  *
- * Delivered counts what both arrived and was consumed: a reader that lags
- * can't raise it, and neither can one that empties a backlog in a burst.
+ * Delivered are the bytes that both came and were consumed. A reader that lags
+ * can't raise their number, nor can one that empties a backlog in a burst.
  *
- * While a sender's rate doubles every round trip, it needs room for 2 * bdp;
- * BBR's startup, which multiplies by 2.89, for 2.89 * bdp. Growth is what bdp
- * gained in the last round trip: 1/2 of it when doubling, 0.65 in BBR's
- * startup; bdp + 3 * growth covers the next one of either. As growth ends so
- * does this part of the headroom, with no state to leave.
+ * A sender whose rate doubles every round trip needs room for 2 * bdp. BBR's
+ * startup multiplies by 2.89 and needs 2.89 * bdp. Growth is what bdp gained in
+ * the last round trip: 1/2 of bdp when doubling, 0.65 in BBR's startup. So bdp
+ * + 3 * growth covers the next round trip of either. When growth ends so does
+ * this part of the headroom; there is no state to leave.
  *
- * Where segments get lost TCP hands over what is behind them a round trip
- * late, and credit comes as late as that. A sender in BBR's startup has sent
- * (2.89 + 2.89^2) * bdp by then, and two or three of them at full rate. The
- * first loss nobody announces. As a rule it is from a full queue, as long as
- * the path: bdp then counts twice what the path has room for, and half of it
- * keeps the path busy until credit comes again.
+ * If segments get lost, TCP hands over what is behind them a round trip late,
+ * and credit is late by as much. By then a sender in BBR's startup has sent
+ * (2.89 + 2.89^2) * bdp, and a sender at full rate 2 or 3 * bdp. The first loss
+ * comes without notice. It is from a full queue as a rule, as long as the path:
+ * bdp is then twice what the path has room for, and half of it keeps the path
+ * busy until credit comes again.
  *
  * A sender that buffers gets its credit no faster than its path takes it. When
- * the receiver, its reader or the path has stopped for a while, what comes at
- * once afterwards is not returned at once: at the far end the path has no room
- * for it, and it would lie in the sender's buffer. Credit goes out at a target
- * a round trip, faster only while there is gain; the rest when due_us says.
+ * the receiver, its reader or the path stops for a while, much comes at once
+ * afterwards. It is not returned at once: at the far end the path has no room
+ * for it, so it would lie in the sender's buffer. Credit goes out at a rate of
+ * a target a round trip, faster only while there is gain. due_us is the time
+ * at which the rest may go out.
  */
 
 #include "includes.h"
