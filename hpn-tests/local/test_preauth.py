@@ -192,6 +192,6 @@ def test_preauth(place, noting):        # noqa: F811
     before = noting.ran("sshd-session")
     assert place.still_serves()
     after = noting.ran("sshd-session") - before
-    assert {"channel_window_credit", "tcp_congestion_set"} <= after
+    assert {"channel_window_turn", "tcp_congestion_set"} <= after
     # And not in the process before it, which this login had, too
     assert noting.ran("sshd-auth") == IN_AUTH
