@@ -195,12 +195,23 @@ check_reply(struct message *msg, const struct sent *sent)
 	msg->m = m;
 }
 
+/* Returns the outstanding request of that id. If there is none, it is fatal. */
+static struct sent *
+find_request(struct server *s, u_int id)
+{
+	struct sent *sent, find = { .id = id };
+
+	if ((sent = RB_FIND(requests, &s->requests, &find)) == NULL)
+		fatal("Unexpected reply %u", id);
+	return sent;
+}
+
 /* Reads a reply and hands it to the worker that sent the request. */
 static void
 deliver_from(struct sftp_tree *tree, struct server *s)
 {
 	struct message *msg = xcalloc(1, sizeof(*msg));
-	struct sent *sent, find;
+	struct sent *sent;
 	struct worker *w;
 
 	if ((msg->m = sshbuf_new()) == NULL)
@@ -209,9 +220,7 @@ deliver_from(struct sftp_tree *tree, struct server *s)
 	tree->read(s->conn, msg->m);
 	if (sshbuf_len(msg->m) < REPLY_HEAD)
 		fatal("Received message too short %zu", sshbuf_len(msg->m));
-	find.id = PEEK_U32(sshbuf_ptr(msg->m) + 1);
-	if ((sent = RB_FIND(requests, &s->requests, &find)) == NULL)
-		fatal("Unexpected reply %u", find.id);
+	sent = find_request(s, PEEK_U32(sshbuf_ptr(msg->m) + 1));
 	check_reply(msg, sent);
 	see_rtt(tree, s);
 	w = sent->worker;
@@ -234,7 +243,7 @@ static int
 deliver(void *ctx)
 {
 	struct sftp_tree *tree = ctx;
-	struct pollfd pfd[SERVERS];
+	struct pollfd pfd[SERVERS] = { { .fd = -1 } };
 	u_int i, due = 0;
 
 	for (i = 0; i < tree->nservers; i++) {

@@ -42,7 +42,7 @@ def test_demo():
     with open(os.path.join(folder, "index.html")) as f:
         assert done.stdout.split("\nThe SHA-256")[0] in f.read()
     assert done.stdout.endswith("\n" + demo.where_and_next(
-        os.path.join("build", "demo")) + "\n")
+        os.path.relpath(folder, lab.TOP)) + "\n")
 
 
 def test_what_to_type_next():
