@@ -29,7 +29,7 @@ from project import BENCH, TOP, BenchError, main as run_main
 
 TELLING = {"goodput": "goodput_mb_s", "setup": "first_byte_rtt",
            "files": "files_per_s", "echo": "echo_p99_ms",
-           "cpu": "cpu_s_per_gb"}
+           "cpu": "cpu_s_per_gb", "copy": "command_s"}
 
 
 def options(env):
@@ -157,11 +157,13 @@ def interrupted(*_):
 
 def main():
     chosen = options(os.environ)
-    table = links.read()
+    table, copy_links = links.read(), links.read(links.COPIES)
     trees = sides.parse(os.environ.get("PEERS", ""))
     planned = runs.plan(table, list(trees), chosen["quick"], chosen["reps"],
                         chosen["only"], lab.virtual_time(),
-                        [s for s, tree in trees.items() if sides.is_bare(tree)])
+                        [s for s, tree in trees.items() if sides.is_bare(tree)],
+                        copy_links)
+    table.update(copy_links)
     if not planned:
         raise BenchError(f"no run has {chosen['only']!r} in its name")
     versions = {side: sides.version(tree) for side, tree in trees.items()}

@@ -1,6 +1,6 @@
-"""keep.py FILE: puts what README needs of a file of the bench into results/,
-where it is committed: all figures, the series of one picture, and the picture
-of the goodput."""
+"""keep.py FILE: puts what README.md, there and here, needs of a file of the
+bench into results/, where it is committed: all figures, the series of one
+picture, and the picture of the goodput, or else of the copies."""
 
 import os
 import sys
@@ -29,9 +29,10 @@ def main(argv):
         os.unlink(kept)
     for record in records:
         results.append(kept, record)
-    figure = pictures.goodput(results.Results(records))
+    data = results.Results(records)
+    figure = pictures.goodput(data) or pictures.copy(data)
     if figure is None:
-        raise BenchError(f"{argv[0]} has no goodput")
+        raise BenchError(f"{argv[0]} has neither goodput nor copies")
     # letters as such: smaller, and they can be searched
     with pictures.plt.rc_context({"svg.fonttype": "none"}):
         pictures.save(figure, kept.replace(".jsonl", ".svg"),

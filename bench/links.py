@@ -1,4 +1,4 @@
-"""Reads links.tsv."""
+"""Reads links.tsv, and copy.tsv: the links over which a file is copied."""
 
 import os
 import re
@@ -7,7 +7,9 @@ from project import HERE, BenchError
 from spec import PATH_FIELDS, Path
 
 TABLE = os.path.join(HERE, "links.tsv")
-COLUMNS = ["name", "rate_mbit", "rtt_ms", "loss", "cc", "cipher", "mb", "what"]
+COPIES = os.path.join(HERE, "copy.tsv")
+COLUMNS = ["name", "rate_mbit", "rtt_ms", "loss", "cc", "cipher", "buffers",
+           "mb", "what"]
 
 
 def number(text, least, most):
@@ -37,6 +39,11 @@ def parse(fields):
         link["loss"] = row["loss"]
     if row["cipher"] != "-":
         link["cipher"] = row["cipher"]
+    if row["buffers"] not in ("raised", "default"):
+        raise ValueError(f"buffers is raised or default, not "
+                         f"{row['buffers']!r}")
+    if row["buffers"] == "default":
+        link["tcp_buffers"] = "default"
     Path(**{f: link[f] for f in PATH_FIELDS if f in link})
     return link
 

@@ -12,7 +12,7 @@ from links import bdp, payload_mb_s     # noqa: E402
 from plot_window import COLOURS         # noqa: E402
 from results import Results             # noqa: E402
 from runs import LONG                   # noqa: E402
-from tables import name, sides          # noqa: E402
+from tables import copy_links, name, sides     # noqa: E402
 
 MIB = 1 << 20
 WINDOW_STOCK = 2 * MIB                  # bytes
@@ -134,6 +134,40 @@ def key(axes, columns):
                   clip_on=False, markersize=8)
         axes.text(1.075, y, name(side), transform=axes.transAxes,
                   color=colour, va="center", weight="bold")
+
+
+def copy(results):
+    """Seconds to copy a file against the RTT."""
+    found = results.select(kind="copy", tool="scp", direction="get")
+    if not found.records:
+        return None
+    columns = sides(found)[1:]
+    figure, axes = plt.subplots(figsize=(8.6, 4.6))
+    labels = []
+    for names, note, line in zip(
+            copy_links(found), ("buffers raised", "kernel untouched"),
+            ("-", ":")):
+        for side, (colour, mark) in styles(columns).items():
+            points = [(ms, v.median) for ms, link_name in names.items() if
+                      (v := found.of_side(side, "command_s", link=link_name))]
+            if points:
+                axes.plot(*zip(*points), mark + line, color=colour,
+                          linewidth=2.2 if line == "-" else 1.5, markersize=6,
+                          markerfacecolor=colour if line == "-" else "white")
+                labels.append((f"{name(side)}, {note}", points[-1], colour))
+    link = found.records[0]["link"]
+    least_s = link["bytes"] / 1e6 / payload_mb_s(link)
+    end_ms = 1.03 * axes.dataLim.x1
+    axes.axhline(least_s, color=QUIET, linewidth=1, linestyle="--")
+    labels.append((f"the link needs {least_s:.1f} s", (end_ms, least_s),
+                   QUIET))
+    axes.set(xlim=(0, end_ms), ylim=(0, 1.08 * axes.dataLim.y1),
+             xlabel="RTT, ms", ylabel="seconds",
+             title=f"scp of a file of {link['bytes'] / 1e9:g} GB at "
+             f"{link['rate_mbit'] / 1000:g} Gbit/s, seconds in all")
+    axes.grid(alpha=0.25)
+    beside(axes, labels)
+    return figure
 
 
 def rates(rows):
@@ -293,6 +327,7 @@ def cpu(results):
 PICTURES = {        # name: function, and what it says to who can't see it
     "goodput": (goodput, "Goodput of each link against its RTT, on log axes, "
                 "with the links' rates and the line of 2 MiB a round trip"),
+    "copy": (copy, "Seconds to copy a file against the RTT, stock and ours"),
     "window": (window, "Goodput, window and bytes in flight over time"),
     "memory": (memory, "Peak memory of each end against the BDP"),
     "cpu": (cpu, "CPU seconds per GB of both ends, by cipher"),

@@ -1,6 +1,6 @@
 """report.py [RESULTS [FOLDER]]: a page, report.html, and the pictures in it as
 SVG and PNG, in build/bench or FOLDER, of a file of the bench (the last one, if
-none is named). Prints the headline table, and that of the CPU."""
+none is named). Prints the tables of goodput, of copies and of the CPU."""
 
 import base64
 import html
@@ -37,6 +37,13 @@ def sections(data):
          "the first byte to the last, slow start included. ssh's handshake has "
          "opened TCP's window a little by then, so that ssh can be ahead of "
          "raw TCP. \"of raw\" is ours of raw TCP, paired."),
+        ("A file by scp, seconds", "copy", tables.copies(data),
+         "Of the whole command, login included; the client receives, and both "
+         "ends are of one side. \"untouched\" is with TCP's buffers as the "
+         "kernel has them, the rest with raised ones."),
+        ("A file by scp, MB/s, by which end is ours", None, tables.ends(data),
+         f"RTT {tables.ENDS_MS} ms; the file's size over the seconds of the "
+         "whole command."),
         (f"Over time, {long_link}", "window", None,
          "Goodput is a mean over a round trip or a few. In flight is what the "
          "sender's TCP has sent and not seen acknowledged."),
@@ -135,7 +142,8 @@ def main(argv):
     with open(target, "w") as f:
         f.write(page(data, path, folder, drawn))
     said = [tables.text(rows) for rows in (
-        tables.headline(data, brief=True), tables.cpu(data)) if len(rows) > 1]
+        tables.headline(data, brief=True), tables.copies(data),
+        tables.ends(data), tables.cpu(data)) if len(rows) > 1]
     print("\n\n".join(said + ["From "]) +
           f"{os.path.relpath(path, TOP)}: {os.path.relpath(target, TOP)}, and "
           "beside it " + ", ".join(f"{d}.svg and .png" for d in drawn))

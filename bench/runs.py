@@ -1,7 +1,8 @@
 """Which runs a benchmark is made of: data. A run is a dict:
 
-    kind        goodput, setup, files, echo (the lab) or cpu (the loopback)
-    link        its name in links.tsv; "loopback"
+    kind        goodput, setup, files, echo, copy (the lab) or cpu (the
+                loopback)
+    link        its name in links.tsv, of kind copy in copy.tsv; "loopback"
     tool        raw, ssh, scp, scp-O or sftp
     direction   get (the client receives) or put
     client, server   a side: ours, stock, a peer's name, or "chain", what SSH
@@ -22,6 +23,7 @@ CHAIN = {CIPHERS[0]: "chacha20-poly1305",    # a chain has these, of OpenSSL
          CIPHERS[1]: "aes-128-gcm", CIPHERS[2]: "aes-256-gcm"}
 LONG, SHARED = "pacific", "fibre"       # for set-up and files; for the echo
 QUICK_REPS = 3      # of what chance has a part in, see chance()
+ENDS_MS = 200       # at this RTT each client copies with each server
 
 
 def run(kind, link, tool, direction, pair=None, cipher=None):
@@ -89,21 +91,41 @@ def full(links, sides, bare):
     return found
 
 
+def copies(links, sides):
+    """A file by scp. Over every link the client receives it, and both ends are
+    of one side. At ENDS_MS, with TCP's buffers raised, each client copies both
+    ways with each server."""
+    found = []
+    for name, link in links.items():
+        if link["rtt_us"] == ENDS_MS * 1000 and "tcp_buffers" not in link:
+            found += each("copy", name, ["scp"], ("get", "put"),
+                          list(itertools.product(sides, sides)))
+        else:
+            found += each("copy", name, ["scp"], ["get"],
+                          [(side, side) for side in sides])
+    return found
+
+
 def chance(r, links, virtual):
     """Whether a repetition may measure something else: the lab's clock is its
     own, and without losses a transfer is the same each time."""
     return r["kind"] == "cpu" or not virtual or "loss" in links[r["link"]]
 
 
-def plan(links, sides, is_quick, reps=None, only="", virtual=True, bare=()):
+def plan(links, sides, is_quick, reps=None, only="", virtual=True, bare=(),
+         copy_links=None):
     """All runs, a repetition of all before the next one of any; with only,
     those with its words in their id. bare: sides that can do without a
-    cipher."""
-    rows = quick(links, sides) if is_quick else full(links, sides, bare)
+    cipher. copy_links: those over which a file is copied, which takes long:
+    it is repeated only where chance has a part in it."""
+    rows = quick(links, sides) if is_quick else full(links, sides, bare) + \
+        copies(copy_links or {}, sides)
+    links = {**links, **(copy_links or {})}
     found = []
     for repetition in range(1, (reps or QUICK_REPS) + 1):
         found += [dict(r, repetition=repetition) for r in rows
-                  if repetition == 1 or reps or not is_quick or
+                  if repetition == 1 or reps or
+                  not is_quick and r["kind"] != "copy" or
                   chance(r, links, virtual)]
     return [r for r in found if all(
         word in identity(r) for word in only.split())]

@@ -1,7 +1,7 @@
 """The tables of the report and of README.md: what they say, as lists of
 cells. A cell is the median; its spread follows where it is over 1 %."""
 
-from runs import LONG, SHARED
+from runs import ENDS_MS, LONG, SHARED
 
 NAMES = {"ours": "ours", "stock": "stock", "raw": "raw TCP",
          "chain": "bare chain"}
@@ -106,6 +106,49 @@ def pairings(results):
     if len(there) < 2 or any(NEVER in row for row in rows):
         return rows[:1]
     return rows
+
+
+def copy_links(results):
+    """The links over which a file was copied, by RTT in ms: first those with
+    TCP's buffers raised, then those with the kernel's own."""
+    found = results.select(kind="copy").links()
+    return [{link["rtt_us"] / 1000: link_name
+             for link_name, link in found.items()
+             if link.get("tcp_buffers", "raised") == buffers}
+            for buffers in ("raised", "default")]
+
+
+def copies(results):
+    """Seconds that scp takes for a file, by RTT, both ends of one side."""
+    found = results.select(kind="copy", direction="get")
+    columns = sides(found)[1:]
+    raised, default = copy_links(found)
+    rows = [["RTT, ms"] + [name(s) for s in columns] +
+            [f"{name(s)}, untouched" for s in columns]]
+    for rtt_ms in sorted({*raised, *default}):
+        rows.append([f"{rtt_ms:g}"] + [
+            cell(found.of_side(s, "command_s", link=names.get(rtt_ms)))
+            for names in (raised, default) for s in columns])
+    return rows
+
+
+def ends(results):
+    """MB/s of scp for a file both ways, by which ends are ours; only if all
+    were measured."""
+    found = results.select(kind="copy", tool="scp")
+    found = found.select(link=copy_links(found)[0].get(ENDS_MS))
+    rows = [["patched", "neither", "client", "server", "both"]]
+    for direction, word in (("get", "download"), ("put", "upload")):
+        row = [word]
+        for client, server in (("stock", "stock"), ("ours", "stock"),
+                               ("stock", "ours"), ("ours", "ours")):
+            runs = found.select(client=client, server=server,
+                                direction=direction)
+            values = runs.figure("command_s")
+            row.append(NEVER if values is None else digits(
+                runs.records[0]["link"]["bytes"] / 1e6 / values.median))
+        rows.append(row)
+    return rows if not any(NEVER in row for row in rows) else rows[:1]
 
 
 OTHER = (   # what, its unit; kind, figure, scale, and fields of the runs

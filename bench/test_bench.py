@@ -76,22 +76,40 @@ def test_links():
     assert {runs.LONG, runs.SHARED} <= set(table)
     assert links.bdp(table["pacific"]) == 25 * 10**6
     assert links.payload_mb_s(table["lan"]) == pytest.approx(119.55, abs=0.01)
+    assert not any("tcp_buffers" in link for link in table.values())
+
+
+def test_copy_links():
+    """1 GB over 1 Gbit/s, with TCP's buffers raised, and with the kernel's own;
+    runs.ENDS_MS is among them."""
+    table = links.read(links.COPIES)
+    assert not set(table) & set(links.read())
+    raised = [link["rtt_us"] / 1000 for link in table.values()
+              if "tcp_buffers" not in link]
+    assert raised == [1, 10, 25, 50, 100, 200, 300]
+    for link in table.values():
+        assert (link["rate_mbit"], link["bytes"]) == (1000, 10**9)
+        assert link["rtt_us"] / 1000 in raised
+        run = runs.run("copy", link["name"], "scp", "get", ("ours", "ours"))
+        spec = virtual.spec(dict(run, repetition=1), link, sides.OWN)
+        assert spec.tcp_buffers == link.get("tcp_buffers")
 
 
 @pytest.mark.parametrize("line, error", [
-    ("a\t1000\t1\t-\tcubic\t-\t24", "7 columns, not 8"),
-    ("A b\t1000\t1\t-\tcubic\t-\t24\tx", "is no name"),
-    ("a\tfast\t1\t-\tcubic\t-\t24\tx", "could not convert"),
-    ("a\t1000\t-1\t-\tcubic\t-\t24\tx", "-1 is not from 0.1"),
-    ("a\t1000\tnan\t-\tcubic\t-\t24\tx", "nan is not from 0.1"),
-    ("a\t1000\t1\t5\tcubic\t-\t24\tx", "loss is like 0.1%"),
-    ("a\t1000\t1\t-\treno\t-\t24\tx", "cc is cubic or bbr"),
-    ("a\t90000\t900\t-\tcubic\t-\t24\tx", "a BDP of 10125 MB"),
-    ("lan\t1000\t1\t-\tcubic\t-\t24\tx", "lan is there already")])
+    ("a\t1000\t1\t-\tcubic\t-\traised\t24", "8 columns, not 9"),
+    ("A b\t1000\t1\t-\tcubic\t-\traised\t24\tx", "is no name"),
+    ("a\tfast\t1\t-\tcubic\t-\traised\t24\tx", "could not convert"),
+    ("a\t1000\t-1\t-\tcubic\t-\traised\t24\tx", "-1 is not from 0.1"),
+    ("a\t1000\tnan\t-\tcubic\t-\traised\t24\tx", "nan is not from 0.1"),
+    ("a\t1000\t1\t5\tcubic\t-\traised\t24\tx", "loss is like 0.1%"),
+    ("a\t1000\t1\t-\treno\t-\traised\t24\tx", "cc is cubic or bbr"),
+    ("a\t1000\t1\t-\tcubic\t-\t64m\t24\tx", "raised or default, not '64m'"),
+    ("a\t90000\t900\t-\tcubic\t-\traised\t24\tx", "a BDP of 10125 MB"),
+    ("lan\t1000\t1\t-\tcubic\t-\traised\t24\tx", "lan is there already")])
 def test_bad_links(tmp_path, line, error):
     path = tmp_path / "links.tsv"
     path.write_text("\t".join(links.COLUMNS) +
-                    f"\nlan\t1000\t1\t-\tcubic\t-\t24\tx\n{line}\n")
+                    f"\nlan\t1000\t1\t-\tcubic\t-\traised\t24\tx\n{line}\n")
     with pytest.raises(BenchError, match=error) as e:
         links.read(path)
     assert str(e.value).startswith(f"{path}:3: ")
@@ -171,7 +189,8 @@ def test_plan():
     assert again == {("cpu", "loopback"), ("goodput", "leo"),
                      ("goodput", "lte"), ("goodput", "geo")}
     assert {r["kind"] for r in runs.plan(table, three, True, virtual=False)
-            if r["repetition"] > 1} == set(virtual.MEASURES) | {"cpu"}
+            if r["repetition"] > 1} == \
+        set(virtual.MEASURES) - {"copy"} | {"cpu"}
     # without a cipher: those that can, and nobody else
     assert not any(r.get("cipher") == "none" for r in full)
     bare = [r for r in runs.plan(table, three, False, bare=["twin"])
@@ -184,6 +203,22 @@ def test_plan():
              r["cipher"]) for r in chains} == \
         {("cpu", tool, way, "chain", "chain", cipher) for cipher in runs.CHAIN
          for tool in ("ssh", "scp") for way in ("get", "put")}
+    # a file is copied by each with each both ways at one RTT, and else by those
+    # of one side; once, if chance has no part in it
+    copies = runs.plan(table, three, False, only="copy/",
+                       copy_links=links.read(links.COPIES))
+    assert {r["kind"] for r in copies} == {"copy"}
+    assert len({runs.identity(r) for r in copies}) == len(copies)
+    assert {r["repetition"] for r in copies} == {1}
+    for link in links.read(links.COPIES):
+        found = [(r["direction"], r["client"], r["server"]) for r in copies
+                 if r["link"] == link]
+        count = 3 * 3 * 2 if link == f"1g-{runs.ENDS_MS}ms" else 3
+        assert len(found) == count
+        assert ("get", "ours", "ours") in found
+    assert "copy" in {r["kind"] for r in runs.plan(
+        table, three, False, virtual=False, only="/2",
+        copy_links=links.read(links.COPIES))}
     only = runs.plan(table, three, True, reps=2, only="pacific/ssh")
     assert {r["repetition"] for r in only} == {1, 2}
     assert all("pacific/ssh" in runs.identity(r) for r in only)
@@ -419,6 +454,52 @@ def test_report(tmp_path):
     # what was not measured is left out
     path = write(tmp_path / "b.jsonl", [record(), record("stock")])
     assert tell("report.py", path, folder)[0] == 0
+
+
+def copied():
+    """A benchmark of copies, made up: stock takes 4 ms for each of the RTT."""
+    found = []
+    for link in links.read(links.COPIES).values():
+        narrow = "tcp_buffers" in link
+        for direction in ("get", "put"):
+            for client in ("stock", "ours"):
+                for server in ("stock", "ours"):
+                    slow = narrow or "stock" == (
+                        client if direction == "get" else server)
+                    found.append(record(
+                        client, 1, link, "copy", server=server, tool="scp",
+                        figures={"command_s": 8 + link["rtt_us"] / 4e3 * slow},
+                        direction=direction))
+    return Results(found)
+
+
+def test_copies():
+    rows = tables.copies(copied())
+    assert rows[0] == ["RTT, ms", "stock", "ours", "stock, untouched",
+                       "ours, untouched"]
+    assert [row[0] for row in rows[1:]] == ["1", "10", "25", "50", "100",
+                                            "200", "300"]
+    assert rows[6][1:] == ["58.0", "8.00", "58.0", "58.0"]
+    assert rows[1][3:] == [tables.NEVER, tables.NEVER]
+    assert tables.ends(copied()) == [
+        ["patched", "neither", "client", "server", "both"],
+        ["download", "17.2", "125", "17.2", "125"],
+        ["upload", "17.2", "17.2", "125", "125"]]
+    # a pair that was not measured: no table, and no picture without a copy
+    few = Results([r for r in copied().records if r["server"] == "ours"])
+    assert len(tables.ends(few)) == 1
+    assert len(tables.copies(Results(measured()))) == 1
+
+
+def test_picture_of_copies(tmp_path):
+    path = write(tmp_path / "copy.jsonl", copied().records)
+    status, out, err = tell("report.py", path, tmp_path / "page")
+    assert (status, err) == (0, "")
+    for rows in (tables.copies(copied()), tables.ends(copied())):
+        assert tables.text(rows) in out
+    assert (tmp_path / "page" / "report.html").read_text().count("<img") == 1
+    picture = (tmp_path / "page" / "copy.svg").read_text()
+    assert f"of {results.digest(path)}" in picture
 
 
 def test_readme():

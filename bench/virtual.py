@@ -134,7 +134,13 @@ def echo(r, link, transfer):
     return figures, {}
 
 
-MEASURES = {"goodput": bulk, "setup": setup, "files": files, "echo": echo}
+def copy(r, link, transfer):
+    """Of the whole command, login included."""
+    return {"command_s": transfer.result["seconds"]}, {}
+
+
+MEASURES = {"goodput": bulk, "setup": setup, "files": files, "echo": echo,
+            "copy": copy}
 
 
 def start(pool, r, link, trees, name):
