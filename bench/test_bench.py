@@ -29,7 +29,9 @@ from project import BENCH, HERE, TOP, BenchError
 from results import Results, Values
 
 README = os.path.join(TOP, "README.md")
+BENCH_README = os.path.join(HERE, "README.md")
 KEPT = os.path.join(HERE, "results", "readme.jsonl")
+COPIED = os.path.join(HERE, "results", "copy.jsonl")
 SHORT = {"name": "short", "what": "", "rate_mbit": 1000, "rtt_us": 1000,
          "bytes": 10**7, "cc": "cubic"}
 
@@ -502,19 +504,27 @@ def test_picture_of_copies(tmp_path):
     assert f"of {results.digest(path)}" in picture
 
 
-def test_readme():
+def holds(document, rows):
+    """Whether the text has the table."""
+    return "".join(f"    {line}\n" for line in
+                   tables.text(rows).splitlines()) in document
+
+
+def text(path):
+    with open(path) as f:
+        return f.read()
+
+
+def test_goodput_in_our_readme():
     """Its table is what the file gives that is kept beside it."""
     rows = tables.headline(Results(results.load(KEPT)), brief=True)
-    with open(README) as f:
-        readme = f.read()
+    readme = text(BENCH_README)
     assert len(rows) == 11
-    assert "".join(f"    {line}\n" for line in
-                   tables.text(rows).splitlines()) in readme
+    assert holds(readme, rows)
     assert os.path.getsize(KEPT) < 100000
     # and so is its picture
-    with open(KEPT.replace(".jsonl", ".svg")) as f:
-        assert f"of {results.digest(KEPT)}" in f.read()
-    assert "(bench/results/readme.svg)" in readme
+    assert f"of {results.digest(KEPT)}" in text(KEPT.replace(".jsonl", ".svg"))
+    assert "(results/readme.svg)" in readme
     # and the demo, whose link it has, measured the same
     kept = Results(results.load(KEPT)).select(kind="goodput", link="pacific",
                                               direction="get")
@@ -525,6 +535,40 @@ def test_readme():
         tool = "raw" if side == "raw" else "ssh"
         assert float(said) == pytest.approx(kept.of_side(
             side, "goodput_mb_s", tool=tool).median, rel=0.01)
+
+
+def test_readme():
+    """Its table, its picture and its figures, here and there, are what the
+    files give that are kept."""
+    data = Results(results.load(COPIED))
+    assert holds(text(BENCH_README), tables.copies(data))
+    assert len(tables.copies(data)) == 1 + 7
+    for readme in (text(README), text(BENCH_README)):
+        assert holds(readme, tables.ends(data))
+        assert "results/copy.svg)" in readme
+    assert len(tables.ends(data)) == 3
+    assert os.path.getsize(COPIED) < 100000
+    assert f"of {results.digest(COPIED)}" in \
+        text(COPIED.replace(".jsonl", ".svg"))
+    # what it says in words
+    words = " ".join(text(README).split())
+
+    def took(side, link):
+        return data.of_side(side, "command_s", link=link,
+                            direction="get").median
+    assert f"copies 1 GB in {took('ours', '1g-200ms'):.1f} s instead of " \
+        f"{took('stock', '1g-200ms'):.0f} s" in words
+    assert "the copy takes " \
+        f"{took('ours', '1g-200ms-untouched'):.0f} s, as long as with stock " \
+        f"({took('stock', '1g-200ms-untouched'):.0f} s)" in words
+    files = Results(results.load(KEPT)).select(kind="files", link="pacific",
+                                               direction="get")
+    count = virtual.TREE[0] * virtual.TREE[1]
+    took_s = [count / files.of_side(side, "files_per_s").median
+              for side in ("ours", "stock")]
+    assert "{} small files take {:.0f} s instead of {:.0f} s".format(
+        count, *took_s) in words
+    assert len(text(README).splitlines()) <= 150
 
 
 def test_keep(tmp_path):
