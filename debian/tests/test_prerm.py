@@ -3,6 +3,7 @@ On files here; bdp-install does it with the packages."""
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -45,6 +46,7 @@ ChannelWindowMaximum
 Match User a
 \ttcpcongestion=bbr
   "TCPCongestion" cubic
+=TCPCongestion bbr
 \tBanner none
 """
 LEFT = """Port 22
@@ -54,6 +56,7 @@ ChannelWindowMaximum
 Match User a
 #\ttcpcongestion=bbr
 #  "TCPCongestion" cubic
+#=TCPCongestion bbr
 \tBanner none
 """
 
@@ -91,6 +94,40 @@ def test_included_files(tmp_path, prerm):
         assert "\n#ChannelWindowMax none\n" in \
             "\n" + (tmp_path / name).read_text(), name
     assert (tmp_path / "other").read_text() == line
+
+
+@pytest.mark.parametrize("line", [
+    "Include {}/sub/*.conf", "Include {}/sub/*.conf\r", "Include '{}/sub/*'",
+    'include "{}/sub/my host.conf"', "Include {}/sub/my\\ host.conf",
+    "Include sub/*.conf  # all", '"Include"={}/nowhere "sub/*.conf"',
+    "Include {}/x {}/sub/*.conf"])
+def test_include_as_sshd_reads_it(tmp_path, prerm, line):
+    config(tmp_path, sshd_config=line.format(tmp_path, tmp_path) + "\n",
+           sub__a="", x="")
+    (tmp_path / "sub" / "my").write_text("")
+    there = tmp_path / "sub" / "my host.conf"
+    there.write_text("TCPCongestion bbr")
+    said = prerm("upgrade", "1:1")
+    assert there.read_text() == "#TCPCongestion bbr"
+    assert said.count("\n") == 1
+
+
+def test_what_it_cannot_write_to(tmp_path, prerm, monkeypatch):
+    """It goes on, and says what is left to do."""
+    line = "ChannelWindowMax none\n"
+    config(tmp_path, sshd_config=f"{line}Include sub/*\nInclude other\n",
+           sub__a=line, other=line)
+    sed = tmp_path / "bin" / "sed"          # of a disk that is full
+    sed.parent.mkdir()
+    sed.write_text('#!/bin/sh\ncase "$*" in *" -i "*/sub/a) exit 4 ;; esac\n'
+                   f'exec {shutil.which("sed")} "$@"\n')
+    sed.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{sed.parent}:{os.environ['PATH']}")
+    said = prerm("upgrade", "1:1")
+    assert (tmp_path / "sub" / "a").read_text() == line
+    assert (tmp_path / "other").read_text() == "#" + line
+    assert "WARNING: version 1:1 refuses" in said
+    assert said.endswith(f"They are in:\n{tmp_path}/sub/a\n")
 
 
 def test_a_file_keeps_its_mode_and_link(tmp_path, prerm):
