@@ -21,8 +21,8 @@
  *	decide	how much credit that is worth (window-decide.c)
  *	act	take note of the credit, give memory back, enlarge pipes, log
  *
- * Only gather() asks the clock, the socket and the peer, window_decide() none,
- * and what was decided reaches the peer through channels.c.
+ * window_decide() asks neither the clock nor the socket nor the peer: gather()
+ * does that for it. channels.c sends the credit to the peer.
  */
 
 #include "includes.h"
@@ -176,7 +176,10 @@ window_new(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 	    c->local_consumed + backlog(c), window_now_us());
 }
 
-/* Stock's rule, for fixed windows: returns what was consumed, in 3 packets. */
+/*
+ * Stock's rule, for fixed windows. Returns the bytes consumed if more than 3
+ * packets, or more than half, of the window are used; else 0.
+ */
 static u_int
 fixed_credit(const Channel *c)
 {

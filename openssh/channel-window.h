@@ -22,9 +22,9 @@
 #include <stdint.h>
 
 /*
- * The windows of a connection's channels: how they come and go, and the way of
- * their credit. channels.h includes this, for channels.c, which finds here all
- * that it calls of ours.
+ * Makes and frees the windows of a connection's channels, and computes their
+ * credit. channels.h includes this header, which declares or includes every
+ * function of ours that channels.c calls.
  */
 
 #include "channel-path.h"
@@ -58,8 +58,8 @@ u_int	 channel_window_turn(struct ssh *ssh, struct Channel *c,
 	    struct channel_windows **wsp);
 
 /*
- * Lowers the timeout of the main loop's next wait to when a channel has credit
- * to send that it withheld, at least 1 ms. Does nothing if timeout is NULL, or
+ * Lowers the main loop's timeout so that it wakes when a channel's withheld
+ * credit is due, in 1 ms at the earliest. Does nothing if timeout is NULL, or
  * if no credit is withheld.
  */
 void	 channel_window_wait(struct ssh *ssh, const struct Channel *c,

@@ -36,8 +36,8 @@
 #ifdef HAVE_THREADS
 
 /*
- * Bytes. 64 levels of directories, should all share one, take 1 KiB each, and a
- * log message 4 and what the C library needs to format it.
+ * Bytes of a fiber's stack. It has to hold 64 nested directories of 1 KiB each,
+ * a log message of 4 KiB, and what the C library needs to format that message.
  */
 #define STACK_SIZE	(256 * 1024)
 
@@ -103,8 +103,8 @@ pass_on(struct sftp_fibers *fs)
 }
 
 /*
- * Waits for f's turn. Signals are for the one that runs: a handler that ends
- * the program must not do so while other code finds the connection gone.
+ * Waits for f's turn. Only the running fiber takes signals: a handler that
+ * exits must not run in one thread while another handles a lost connection.
  */
 static void
 wait_turn(struct sftp_fibers *fs, struct sftp_fiber *f)

@@ -22,9 +22,9 @@
 #include "openbsd-compat/sys-queue.h"
 
 /*
- * Fibers: threads of which exactly one runs at any time, for the sake of their
- * stacks. One gives way to another in sftp_fiber_yield() and nowhere else, so
- * nothing needs a lock. A system without threads has none: then
+ * Fibers are threads that run one at a time. They are threads only so that each
+ * has a stack. They switch in sftp_fiber_yield() and nowhere else, so shared
+ * data needs no locks. A system without threads has none: then
  * sftp_fibers_new() returns NULL, and nothing else here is to be called.
  */
 

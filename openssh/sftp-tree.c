@@ -171,8 +171,8 @@ see_rtt(struct sftp_tree *tree, struct server *s)
 }
 
 /*
- * Bounds the memory of a reply, which may wait for its job: no more data than
- * was asked for, and of a status no text, which nobody reads.
+ * Bounds the memory of a reply, which may wait for its job: exits if there is
+ * more data than requested, and drops a status's text, which nobody reads.
  */
 static void
 check_reply(struct message *msg, const struct sent *sent)
@@ -443,7 +443,10 @@ tree_free(struct sftp_tree *tree)
 	free(tree);
 }
 
-/* Runs a job in the caller's fiber; a large file with nothing in parallel. */
+/*
+ * Runs a job in the caller's fiber. While that copies a file, no other
+ * job copies one.
+ */
 static int
 run_here(struct sftp_tree *tree, struct sftp_job *job)
 {

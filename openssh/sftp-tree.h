@@ -82,9 +82,9 @@ void	 sftp_tree_add(struct sftp_tree *tree, u_int handles,
 	    struct sftp_conn *conn, int in, int out);
 
 /*
- * Starts a job, one of `jobs`: it copies src, which has attributes a, to dst as
- * the model says. depth is a directory's, or 0 for a file. Waits for a free
- * slot. The job may have ended when this returns.
+ * Starts a job and adds it to `jobs`. The job copies src, whose attributes are
+ * `a`, to dst. The model gives its other fields. depth is 0 for a file.
+ * Waits for a free slot. The job may have ended when this returns.
  */
 void	 sftp_tree_start(struct sftp_tree *tree, struct sftp_jobs *jobs,
 	    const struct sftp_job *model, const char *src, const char *dst,

@@ -39,9 +39,9 @@
  * If segments get lost, TCP hands over what is behind them a round trip late,
  * and credit is late by as much. By then a sender in BBR's startup has sent
  * (2.89 + 2.89^2) * bdp, and a sender at full rate 2 or 3 * bdp. The first loss
- * comes without notice. It is from a full queue as a rule, as long as the path:
- * bdp is then twice what the path has room for, and half of it keeps the path
- * busy until credit comes again.
+ * comes without notice, usually from a full queue that holds as much as the
+ * path. bdp is then twice what the path itself holds, so a headroom of bdp / 2
+ * keeps the path busy until credit comes again.
  *
  * A sender that buffers gets its credit no faster than its path takes it. When
  * the receiver, its reader or the path stops for a while, much comes at once
@@ -156,10 +156,11 @@ standing_backlog(const struct window_control *cw, uint64_t interval_us)
 }
 
 /*
- * Returns 1 if the bytes that came in the last interval_us say nothing about
- * the path, as the sender had no credit: few came, and the consumer has enough
- * to do; or all that was out had come, and what a sender that buffers got since
- * has not. (If there is still a backlog then, it is the consumer that is slow.)
+ * Returns 1 if the sender lacked credit in the last interval_us, so that the
+ * bytes that came say nothing about the path. Either few bytes came and the
+ * backlog stayed large; or a sender that buffers had little credit (starved_us)
+ * less than two intervals ago. The second doesn't count if there is a backlog:
+ * then the consumer is slow.
  */
 static int
 had_no_credit(const struct window_control *cw, uint64_t came,
@@ -200,7 +201,7 @@ measure(struct window_control *cw, uint64_t interval_us)
 	if (!cw->bounded_peer && before < now)
 		now = (now + before) / 2;
 
-	/* Forget the best of rounds gone by, if they tell. */
+	/* Age the best deliveries, unless the sender had no credit. */
 	shift = (cw->now_us - cw->round_us) / interval_us;
 	if (shift > 0)
 		cw->round_us = cw->now_us;

@@ -46,9 +46,9 @@
 #define WINDOW_INTERVAL_MIN_US	2000
 
 /*
- * Headroom over the BDP (bytes). Towards peers that bound their buffers this
- * remains once delivery has stopped growing. Towards others it is the most that
- * there is, and only while delivery grows.
+ * Headroom over the BDP (bytes). For a peer with bounded buffers, the least
+ * that remains once delivery stops growing (bdp / 2 if that is more). For other
+ * peers, the most that headroom may reach, and only while delivery grows.
  */
 #define WINDOW_HEADROOM_MAX	(6 * 1024 * 1024)
 
@@ -61,8 +61,8 @@
 #define WINDOW_HEADROOM_UNKNOWN	(3 * 1024 * 1024)
 
 /*
- * Credit (bytes) that a sender that buffers gets at once, beyond what its path
- * takes meanwhile. It gets two quanta of credit (see below) in any case.
+ * Most credit (bytes) that a sender that buffers gets at once. It may get two
+ * quanta (see below) if that is more.
  */
 #define WINDOW_BURST		(1024 * 1024)
 
@@ -157,9 +157,9 @@ void	 window_limit(struct window_control *cw, uint32_t limit);
 /*
  * Returns the credit (bytes) to grant now to a peer that may still send window
  * bytes in packets of up to maxpacket bytes; 0 if it is not worth a message.
- * If a sender that buffers may not have all of it at once, due_us is the time
- * to ask again: call window_update() then with nothing consumed, and this,
- * although no data may have come.
+ * If a sender that buffers may not have all of it at once, this sets due_us. At
+ * that time call window_update(), with 0 bytes consumed if no data came, and
+ * then this function again.
  */
 uint32_t window_credit(struct window_control *cw, uint32_t window,
 	    uint32_t maxpacket);
