@@ -297,9 +297,11 @@ class Client:
         listener = place.inside(
             lambda: socket.create_server(("127.0.0.1", PORT)))
         self.log_path = place.path(f"ssh.{os.path.basename(tree)}.log")
+        # Whoever started the tests may ignore signals, and then ssh does, too
         self.ssh = place.start(
-            place.ssh(*options, "-E", self.log_path, "root@127.0.0.1",
-                      "command", tree=tree, level="DEBUG2"),
+            ["env", "--default-signal=INT,TERM",
+             *place.ssh(*options, "-E", self.log_path, "root@127.0.0.1",
+                        "command", tree=tree, level="DEBUG2")],
             stdin=subprocess.PIPE, stdout=stdout)
         listener.settimeout(PATIENCE_S)
         sock = listener.accept()[0]
