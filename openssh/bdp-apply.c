@@ -28,10 +28,19 @@
 #include "bdp-options.h"
 #include "channels.h"
 #include "packet.h"
+#include "tcp-limit.h"
 
 void
-bdp_options_apply(struct ssh *ssh, const struct bdp_options *options)
+bdp_options_apply(struct ssh *ssh, const struct bdp_options *options,
+    const char *typed)
 {
+	static const struct ssh *applied;
+
+	/* ssh that opens its session early has done so before the login. */
+	if (applied == ssh)
+		return;
+	applied = ssh;
+	tcp_limit_name_peer(typed);
 	channel_set_window_max(ssh, options->channel_window_max);
 	tcp_congestion_set(ssh_packet_get_connection_out(ssh),
 	    options->tcp_congestion);

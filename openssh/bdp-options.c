@@ -35,6 +35,7 @@ bdp_options_init(struct bdp_options *options)
 {
 	options->channel_window_max = -1;
 	options->tcp_congestion = NULL;
+	options->quick_start = -1;
 }
 
 void
@@ -44,6 +45,8 @@ bdp_options_fill(struct bdp_options *options)
 		options->channel_window_max = window_max_default();
 	if (options->tcp_congestion == NULL)
 		options->tcp_congestion = xstrdup(TCP_CONGESTION_DEFAULT);
+	if (options->quick_start == -1)
+		options->quick_start = QUICK_START_NO;
 }
 
 void
@@ -78,12 +81,37 @@ parse_tcp_congestion(struct bdp_options *options, const char *arg, int active)
 	return NULL;
 }
 
+/* By value: QUICK_START_* */
+static const char *const quick_start[] = { "no", "yes", "always" };
+
+const char *
+bdp_options_quick_start(int value)
+{
+	return quick_start[value];
+}
+
+static const char *
+parse_quick_start(struct bdp_options *options, const char *arg, int active)
+{
+	size_t i, n = sizeof(quick_start) / sizeof(quick_start[0]);
+
+	for (i = 0; i < n && (arg == NULL ||
+	    strcasecmp(arg, quick_start[i]) != 0); i++)
+		;
+	if (i == n)
+		return "must be no, yes or always";
+	if (active && options->quick_start == -1)
+		options->quick_start = i;
+	return NULL;
+}
+
 static const struct keyword {
 	const char *name;
 	const char *(*parse)(struct bdp_options *, const char *, int);
 } keywords[] = {
 	{ "ChannelWindowMax",	parse_window_max },
 	{ "TCPCongestion",	parse_tcp_congestion },
+	{ "QuickStart",		parse_quick_start },
 };
 
 /* Returns NULL for a keyword that is not ours. */

@@ -18,6 +18,7 @@
 #define BDP_OPTIONS_H
 
 #include "cipher-order.h"
+#include "quick-login.h"
 #include "tcp-congestion.h"
 #include "window-max.h"
 
@@ -33,6 +34,7 @@ struct sshbuf;
 struct bdp_options {
 	int	channel_window_max;	/* bytes; 0: fixed windows; -1: unset */
 	char	*tcp_congestion;	/* names, by preference; NULL: unset */
+	int	quick_start;		/* QUICK_START_*; -1: unset, or sshd */
 };
 
 /*
@@ -43,13 +45,18 @@ struct bdp_options {
 	entry(ChannelWindowMax, "channelwindowmax") \
 	entry(TCPCongestion, "tcpcongestion")
 
+/* Options of ssh alone */
+#define BDP_CLIENT_OPTIONS(entry) \
+	BDP_OPTIONS(entry) \
+	entry(QuickStart, "quickstart")
+
 /* readconf.c: the opcodes, the table of keywords, and the cases */
 #define BDP_CLIENT_OPCODE(option, name)		o##option,
 #define BDP_CLIENT_KEYWORD(option, name)	{ name, o##option },
 #define BDP_CLIENT_CASE(option, name)		case o##option:
-#define BDP_CLIENT_OPCODES	BDP_OPTIONS(BDP_CLIENT_OPCODE)
-#define BDP_CLIENT_KEYWORDS	BDP_OPTIONS(BDP_CLIENT_KEYWORD)
-#define BDP_CLIENT_CASES	BDP_OPTIONS(BDP_CLIENT_CASE)
+#define BDP_CLIENT_OPCODES	BDP_CLIENT_OPTIONS(BDP_CLIENT_OPCODE)
+#define BDP_CLIENT_KEYWORDS	BDP_CLIENT_OPTIONS(BDP_CLIENT_KEYWORD)
+#define BDP_CLIENT_CASES	BDP_CLIENT_OPTIONS(BDP_CLIENT_CASE)
 
 /* servconf.c: the cases; and, before OpenSSH 10.4, opcodes and keywords */
 #define BDP_SERVER_OPCODE(option, name)		s##option,
@@ -93,7 +100,12 @@ struct bdp_options {
 	dump_cfg_string(prefix##ChannelWindowMax, \
 	    window_max_text((options)->channel_window_max)); \
 	dump_cfg_string(prefix##TCPCongestion, (options)->tcp_congestion); \
+	BDP_DUMP_ALONE_##prefix(options) \
 } while (0)
+#define BDP_DUMP_ALONE_o(options) \
+	dump_cfg_string(oQuickStart, \
+	    bdp_options_quick_start((options)->quick_start));
+#define BDP_DUMP_ALONE_s(options)
 
 /* Marks all options as unset; frees nothing. */
 void	 bdp_options_init(struct bdp_options *options);
@@ -115,6 +127,9 @@ const char *bdp_options_parse(struct bdp_options *options, const char *keyword,
 /* Returns a keyword as the man pages write it, or NULL if it is not ours. */
 const char *bdp_options_name(const char *keyword);
 
+/* Returns a value of QuickStart as the man page writes it. */
+const char *bdp_options_quick_start(int value);
+
 /* Copies the options that are set in src. */
 void	 bdp_options_copy(struct bdp_options *dst,
 	     const struct bdp_options *src);
@@ -134,8 +149,9 @@ int	 bdp_options_get(struct bdp_options *options, struct sshbuf *buf);
 
 /*
  * Puts the options into effect for a connection whose user has logged in
- * (bdp-apply.c).
+ * (bdp-apply.c). typed is the other host as ssh's user named it, NULL in sshd.
  */
-void	 bdp_options_apply(struct ssh *ssh, const struct bdp_options *options);
+void	 bdp_options_apply(struct ssh *ssh, const struct bdp_options *options,
+	     const char *typed);
 
 #endif /* BDP_OPTIONS_H */

@@ -158,6 +158,8 @@ channel_path_probe(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	struct channel_path *p = &ws->path;
 
 	probe_tcp(ssh, p, now_us);
+	if (!p->no_tcp)
+		tcp_limit_watch(&ws->tcp_limit, ssh, now_us);
 	probe_ssh(ssh, c, p, received, now_us);
 	choose_source(p);
 	if ((p->rtt_us = p->source->rtt_us) == 0)

@@ -99,12 +99,28 @@ channel_report_status(const Channel *c, const struct channel_windows *ws,
 		fatal_fr(r, "sshbuf_putf");
 }
 
+/* Logs what held up a channel's data that was sent, if any was. */
+static void
+report_sent(struct channel_window *w, LogLevel level)
+{
+	if (w->send.bytes == 0)
+		return;
+	send_account_look(&w->send, SEND_NO_DATA, window_now_us(), 0);
+	do_log2(level, "channel %d: sent %llu bytes, held up by the peer's "
+	    "window %u %% of the time, by the connection %u %%, without data "
+	    "%u %%", w->id, (unsigned long long)w->send.bytes,
+	    send_account_percent(&w->send, SEND_WINDOW),
+	    send_account_percent(&w->send, SEND_PATH),
+	    send_account_percent(&w->send, SEND_NO_DATA));
+}
+
 void
-channel_report_end(struct channel_window *w, const struct channel_windows *ws,
+channel_report_end(struct channel_window *w, struct channel_windows *ws,
     uint64_t consumed)
 {
 	uint64_t rate = mean_rate(w, consumed), rtt_us = ws->path.least_rtt_us;
 	LogLevel level;
+	char text[512];
 
 	if (!w->bulk)
 		return;
@@ -117,15 +133,9 @@ channel_report_end(struct channel_window *w, const struct channel_windows *ws,
 		    (unsigned long long)consumed,
 		    (unsigned long long)rate / 10,
 		    (unsigned long long)rate % 10);
-	if (w->send.bytes == 0)
-		return;
-	send_account_look(&w->send, SEND_NO_DATA, window_now_us(), 0);
-	do_log2(level, "channel %d: sent %llu bytes, held up by the peer's "
-	    "window %u %% of the time, by the connection %u %%, without data "
-	    "%u %%", w->id, (unsigned long long)w->send.bytes,
-	    send_account_percent(&w->send, SEND_WINDOW),
-	    send_account_percent(&w->send, SEND_PATH),
-	    send_account_percent(&w->send, SEND_NO_DATA));
+	report_sent(w, level);
+	if (tcp_limit_report(&ws->tcp_limit, text, sizeof(text)))
+		do_log2(level, "%s", text);
 }
 
 void

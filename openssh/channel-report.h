@@ -47,11 +47,12 @@ void	 channel_report_status(const struct Channel *c,
 	    const struct channel_windows *ws, struct sshbuf *buf);
 
 /*
- * Logs how a channel fared that consumed that many bytes. Needs nothing of the
+ * Logs how a channel fared that consumed that many bytes, and which TCP buffer
+ * limited the connection, if one did. Needs nothing of the
  * connection, whose state is gone after a disconnect.
  */
 void	 channel_report_end(struct channel_window *w,
-	    const struct channel_windows *ws, uint64_t consumed);
+	    struct channel_windows *ws, uint64_t consumed);
 
 /* The same for all channels that are left, when the process is to end. */
 void	 channel_report_all(struct ssh *ssh, struct channel_windows *ws);

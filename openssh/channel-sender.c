@@ -52,6 +52,7 @@ bound_unsent(struct ssh *ssh, struct channel_windows *ws)
 		return;
 	if (tcp_path_probe(fd, &path) != 0)
 		ws->path.no_tcp = errno != EAGAIN;
+	tcp_limit_watch(&ws->tcp_limit, ssh, now_us);
 	s->rate = path.send_rate;
 	s->unsent_us = now_us + MAXIMUM(path.rtt_us, UNSENT_LEAST_US);
 	s->full = path.full;

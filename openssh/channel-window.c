@@ -15,14 +15,14 @@
  */
 
 /*
- * A bulk channel's credit goes one way, once a turn of the main loop:
+ * Computes the credit of a bulk channel, once in each turn of the main loop:
  *
- *	gather	what came and was consumed, and what the path is like
- *	decide	how much credit that is worth (window-decide.c)
- *	act	take note of the credit, give memory back, enlarge pipes, log
+ *	gather	the bytes received and consumed, and the path's RTT
+ *	decide	how much credit to grant (window-decide.c)
+ *	act	account for the credit, free memory, enlarge pipes, log
  *
  * window_decide() asks neither the clock nor the socket nor the peer: gather()
- * does that for it. channels.c sends the credit to the peer.
+ * has asked them. channels.c sends the credit to the peer.
  */
 
 #include "includes.h"
@@ -56,9 +56,9 @@
 #include "channel-window.h"
 
 /*
- * An output buffer that grew beyond this (bytes) while the consumer lagged
- * gives its memory back when it is empty again. Twice the initial window, so
- * that ordinary backlog never makes it come and go.
+ * An output buffer that grew beyond this (bytes) while the consumer lagged is
+ * freed once it is empty. The limit is twice the initial window: ordinary
+ * backlog must not free and allocate the buffer again and again.
  */
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
@@ -94,7 +94,7 @@ is_bulk(const Channel *c)
 	return 0;
 }
 
-/* Returns the bytes that the peer has sent and that wait for the consumer. */
+/* Returns the bytes received that the consumer has not taken yet. */
 static uint64_t
 backlog(const Channel *c)
 {
@@ -144,14 +144,18 @@ windows_start(struct ssh *ssh, struct channel_windows *ws)
 	ws->bounded = (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0;
 	channel_path_start(ssh, ws);
 	/*
-	 * Adjusts are small packets, and more than one is in flight: Nagle's
-	 * algorithm would hold them back for a round trip. sshd only turns
-	 * it off for sessions.
+	 * Adjusts are small packets, and several are in flight. Nagle's
+	 * algorithm would hold them back for a round trip, and sshd turns it
+	 * off for sessions only.
 	 */
 	if (ssh_packet_connection_is_on_socket(ssh))
 		set_nodelay(ssh_packet_get_connection_in(ssh));
 }
 
+/*
+ * Makes a channel's window. The window follows the path if the channel may
+ * carry bulk data and the peer's input buffer takes it.
+ */
 static void
 window_new(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 {
@@ -190,8 +194,9 @@ fixed_credit(const Channel *c)
 }
 
 /*
- * Collects what the decision depends on. Returns 0 if nothing has changed since
- * the last one and no credit that it withheld is due, else 1.
+ * Collects the facts for the decision. Returns 1 if data came or was consumed
+ * since the last decision, or if withheld credit is due. Otherwise there is
+ * nothing to decide, and it returns 0.
  */
 static int
 gather(struct ssh *ssh, Channel *c, struct channel_windows *ws,
@@ -217,7 +222,7 @@ gather(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	return 1;
 }
 
-/* Gives back the memory that a stalled consumer made the buffer grow to. */
+/* Frees the memory of an output buffer that grew while the consumer lagged. */
 static void
 release_output(Channel *c, struct channel_window *w)
 {
@@ -231,7 +236,7 @@ release_output(Channel *c, struct channel_window *w)
 	w->swollen = 0;
 }
 
-/* Does what follows from the decision, but for sending the credit. */
+/* Carries out the decision. The caller sends the credit. */
 static void
 act(Channel *c, const struct window_facts *facts, uint32_t credit)
 {
@@ -245,7 +250,7 @@ act(Channel *c, const struct window_facts *facts, uint32_t credit)
 	w->seen = 0;		/* channels.c starts c->local_consumed anew */
 	w->granted += credit;
 	w->peak = MAXIMUM(w->peak, w->control.target);
-	/* Stock code takes its tolerance for a peer's excess from this. */
+	/* Stock derives from this how far a peer may exceed its credit. */
 	c->local_window_max = MAXIMUM(w->control.target,
 	    c->local_window + credit);
 	channel_report_credit(c, w, facts, credit);
@@ -272,7 +277,7 @@ channel_window_turn(struct ssh *ssh, Channel *c, struct channel_windows **wsp)
 }
 
 void
-channel_window_wait(struct ssh *ssh, const Channel *c,
+channel_window_timeout(struct ssh *ssh, const Channel *c,
     struct timespec *timeout)
 {
 	uint64_t now_us, due_us;

@@ -38,21 +38,25 @@ struct channel_window;		/* of a channel */
 struct channel_windows;		/* of a connection */
 
 /*
- * Returns the windows of a connection, all together at most `limit` bytes. With
- * a limit of 0 they stay as large as they start. Never NULL.
+ * Allocates a connection's windows and returns them, never NULL. Together they
+ * have at most `limit` bytes. With a limit of 0, each keeps its initial size.
  */
 struct channel_windows *channel_windows_new(uint32_t limit);
 
-/* Returns *wsp, or if that is NULL new windows with the default limit. */
+/*
+ * Returns *wsp. If that is NULL, it first becomes new windows with the default
+ * limit.
+ */
 struct channel_windows *channel_windows_get(struct channel_windows **wsp);
 
-/* Frees them. The channels must have gone; NULL is fine. */
+/* Frees a connection's windows, after its channels. ws may be NULL. */
 void	 channel_windows_free(struct ssh *ssh, struct channel_windows *ws);
 
 /*
- * To be called once a turn of the main loop for an open channel whose end has
- * not been sent or received. Makes what is missing: its window, and *wsp, the
- * connection's. Returns the credit (bytes) to send to the peer now, 0 for none.
+ * Call this once in each turn of the main loop for each open channel on which
+ * no CLOSE was sent or received. Makes the channel's window, and *wsp, the
+ * connection's windows, where they don't exist yet. Returns the credit (bytes)
+ * to send to the peer now, 0 for none.
  */
 u_int	 channel_window_turn(struct ssh *ssh, struct Channel *c,
 	    struct channel_windows **wsp);
@@ -62,10 +66,10 @@ u_int	 channel_window_turn(struct ssh *ssh, struct Channel *c,
  * credit is due, in 1 ms at the earliest. Does nothing if timeout is NULL, or
  * if no credit is withheld.
  */
-void	 channel_window_wait(struct ssh *ssh, const struct Channel *c,
+void	 channel_window_timeout(struct ssh *ssh, const struct Channel *c,
 	    struct timespec *timeout);
 
-/* Logs how a channel fared and frees its window, if it has one. */
+/* Logs a summary of the transfer and frees the channel's window, if any. */
 void	 channel_window_free(struct ssh *ssh, struct Channel *c,
 	    struct channel_windows *ws);
 

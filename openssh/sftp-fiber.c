@@ -45,24 +45,26 @@ struct sftp_thread {
 	pthread_t thread;
 	pthread_cond_t wake;
 	struct sftp_fibers *fibers;
-	int ends;		/* there are no more jobs for it */
+	int stop;		/* 1: it ends instead of running a job */
 };
 
 struct sftp_fibers {
-	struct sftp_fiber_use use;
+	struct sftp_fiber_config config;
 	struct sftp_fiber_list ready, idle;
-	struct sftp_fiber *first, *now;
-	pthread_mutex_t lock;	/* held by the one that runs */
-	sigset_t signals;	/* blocked for it; others block all */
+	struct sftp_fiber *first;	/* the program's first thread */
+	struct sftp_fiber *current;	/* the one that runs */
+	pthread_mutex_t lock;	/* held by the fiber that runs */
+	sigset_t signals;	/* blocked for it; the others block all */
 };
 
+/* Returns a fiber without a thread, or NULL if memory is short. */
 static struct sftp_fiber *
 fiber_alloc(struct sftp_fibers *fs)
 {
 	struct sftp_thread *t;
 	struct sftp_fiber *f;
 
-	if ((f = calloc(1, fs->use.size)) == NULL)
+	if ((f = calloc(1, fs->config.size)) == NULL)
 		return NULL;
 	if ((t = calloc(1, sizeof(*t))) == NULL) {
 		free(f);
@@ -72,7 +74,7 @@ fiber_alloc(struct sftp_fibers *fs)
 		fatal_f("pthread_cond_init failed");
 	t->fibers = fs;
 	f->thread = t;
-	fs->use.init(f, fs->use.ctx);
+	fs->config.init(f, fs->config.ctx);
 	return f;
 }
 
@@ -84,27 +86,28 @@ fiber_free(struct sftp_fiber *f)
 	free(f);
 }
 
-/* Lets the next one run that is ready. Returns it; it is on no list then. */
+/* Makes the next ready fiber the one that runs, and returns it. */
 static struct sftp_fiber *
-pass_on(struct sftp_fibers *fs)
+run_next(struct sftp_fibers *fs)
 {
 	struct sftp_fiber *f;
 
 	while ((f = TAILQ_FIRST(&fs->ready)) == NULL) {
-		if (!fs->use.wait(fs->use.ctx))
-			fatal_f("all wait, and nothing is under way");
+		if (!fs->config.wait(fs->config.ctx))
+			fatal_f("all fibers wait, and no event can come");
 	}
 	TAILQ_REMOVE(&fs->ready, f, entry);
-	fs->now = f;
-	*fs->use.local = f->local;
-	f->runs = 1;
+	fs->current = f;
+	*fs->config.local = f->local;
+	f->running = 1;
 	pthread_cond_signal(&f->thread->wake);
 	return f;
 }
 
 /*
- * Waits for f's turn. Only the running fiber takes signals: a handler that
- * exits must not run in one thread while another handles a lost connection.
+ * Waits for the turn of f. Only the fiber that runs takes signals: a handler
+ * that exits must not run in one thread while another one handles a lost
+ * connection.
  */
 static void
 wait_turn(struct sftp_fibers *fs, struct sftp_fiber *f)
@@ -113,7 +116,7 @@ wait_turn(struct sftp_fibers *fs, struct sftp_fiber *f)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	while (!f->runs)
+	while (!f->running)
 		pthread_cond_wait(&f->thread->wake, &fs->lock);
 	pthread_sigmask(SIG_SETMASK, &fs->signals, NULL);
 }
@@ -121,11 +124,11 @@ wait_turn(struct sftp_fibers *fs, struct sftp_fiber *f)
 void
 sftp_fiber_yield(struct sftp_fibers *fs)
 {
-	struct sftp_fiber *f = fs->now;
+	struct sftp_fiber *f = fs->current;
 
-	f->runs = 0;
-	f->local = *fs->use.local;
-	if (pass_on(fs) != f)
+	f->running = 0;
+	f->local = *fs->config.local;
+	if (run_next(fs) != f)
 		wait_turn(fs, f);
 }
 
@@ -137,14 +140,15 @@ fiber_main(void *arg)
 
 	pthread_mutex_lock(&fs->lock);
 	wait_turn(fs, f);
-	while (!f->thread->ends) {
-		fs->use.run(f, fs->use.ctx);
+	while (!f->thread->stop) {
+		fs->config.run(f, fs->config.ctx);
 		sftp_fiber_wait(fs, &fs->idle);
 	}
 	pthread_mutex_unlock(&fs->lock);
 	return NULL;
 }
 
+/* Returns a fiber with a thread of its own, or NULL if there can be none. */
 static struct sftp_fiber *
 fiber_new(struct sftp_fibers *fs)
 {
@@ -155,7 +159,7 @@ fiber_new(struct sftp_fibers *fs)
 
 	if ((f = fiber_alloc(fs)) == NULL)
 		return NULL;
-	/* It starts with all signals blocked, until its turn. */
+	/* The new thread inherits this mask and keeps it until its turn. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	if ((r = pthread_attr_init(&attr)) == 0) {
@@ -176,8 +180,8 @@ fiber_new(struct sftp_fibers *fs)
 static void
 fiber_end(struct sftp_fibers *fs, struct sftp_fiber *f)
 {
-	f->thread->ends = 1;
-	f->runs = 1;
+	f->thread->stop = 1;
+	f->running = 1;
 	pthread_cond_signal(&f->thread->wake);
 	pthread_mutex_unlock(&fs->lock);
 	pthread_join(f->thread->thread, NULL);
@@ -186,20 +190,20 @@ fiber_end(struct sftp_fibers *fs, struct sftp_fiber *f)
 }
 
 struct sftp_fibers *
-sftp_fibers_new(const struct sftp_fiber_use *use)
+sftp_fibers_new(const struct sftp_fiber_config *config)
 {
 	struct sftp_fibers *fs = xcalloc(1, sizeof(*fs));
 
 #ifdef __GLIBC__
-	/* One thread runs at a time; an arena each is 64 MiB of addresses. */
+	/* One arena is enough. Each thread's own takes 64 MiB of addresses. */
 	(void)mallopt(M_ARENA_MAX, 1);
 #endif
-	fs->use = *use;
+	fs->config = *config;
 	TAILQ_INIT(&fs->ready);
 	TAILQ_INIT(&fs->idle);
 	if ((fs->first = fiber_alloc(fs)) == NULL)
 		fatal_f("out of memory");
-	fs->now = fs->first;
+	fs->current = fs->first;
 	if (pthread_mutex_init(&fs->lock, NULL) != 0)
 		fatal_f("pthread_mutex_init failed");
 	pthread_mutex_lock(&fs->lock);
@@ -231,14 +235,14 @@ sftp_fiber_get(struct sftp_fibers *fs)
 		TAILQ_REMOVE(&fs->idle, f, entry);
 	else if ((f = fiber_new(fs)) == NULL)
 		return NULL;
-	f->local = *fs->use.local;
+	f->local = *fs->config.local;
 	return f;
 }
 
 struct sftp_fiber *
-sftp_fiber_now(const struct sftp_fibers *fs)
+sftp_fiber_current(const struct sftp_fibers *fs)
 {
-	return fs->now;
+	return fs->current;
 }
 
 void
@@ -256,14 +260,14 @@ sftp_fiber_ready_all(struct sftp_fibers *fs, struct sftp_fiber_list *list)
 void
 sftp_fiber_wait(struct sftp_fibers *fs, struct sftp_fiber_list *list)
 {
-	TAILQ_INSERT_TAIL(list, fs->now, entry);
+	TAILQ_INSERT_TAIL(list, fs->current, entry);
 	sftp_fiber_yield(fs);
 }
 
 #else	/* HAVE_THREADS */
 
 struct sftp_fibers *
-sftp_fibers_new(const struct sftp_fiber_use *use)
+sftp_fibers_new(const struct sftp_fiber_config *config)
 {
 	return NULL;
 }
@@ -280,7 +284,7 @@ sftp_fiber_get(struct sftp_fibers *fs)
 }
 
 struct sftp_fiber *
-sftp_fiber_now(const struct sftp_fibers *fs)
+sftp_fiber_current(const struct sftp_fibers *fs)
 {
 	return NULL;
 }

@@ -22,75 +22,75 @@
 #include "openbsd-compat/sys-queue.h"
 
 /*
- * Fibers are threads that run one at a time. They are threads only so that each
- * has a stack. They switch in sftp_fiber_yield() and nowhere else, so shared
- * data needs no locks. A system without threads has none: then
- * sftp_fibers_new() returns NULL, and nothing else here is to be called.
+ * Fibers are threads of which only one runs at any time. Each is a thread so
+ * that it has a stack of its own. Fibers switch in sftp_fiber_yield() and
+ * nowhere else, so shared data needs no locks. On a system without threads
+ * sftp_fibers_new() returns NULL, and nothing else here may be called.
  */
 
-/* How a struct of the user of fibers begins: see sftp_fiber_use */
+/* A fiber. The caller's own struct begins with it: see sftp_fiber_config. */
 struct sftp_fiber {
 	TAILQ_ENTRY(sftp_fiber) entry;	/* of the list that it is on */
 	struct sftp_thread *thread;
-	int runs;			/* it is this one's turn */
-	int local;			/* value of use.local, while it waits */
+	int running;			/* 1: it is this one's turn */
+	int local;			/* its value of *config.local */
 };
 
 TAILQ_HEAD(sftp_fiber_list, sftp_fiber);
 
-struct sftp_fibers;
+struct sftp_fibers;			/* all fibers of one tree */
 
-/* What fibers are used for */
-struct sftp_fiber_use {
-	size_t size;	/* bytes, of a struct that begins with sftp_fiber */
+/* What the caller uses fibers for */
+struct sftp_fiber_config {
+	size_t size;	/* bytes of the struct that begins with sftp_fiber */
 	void *ctx;	/* passed to the functions below */
-	int *local;	/* a variable of which each fiber has its own value */
+	int *local;	/* a variable: each fiber has its own value of it */
 
-	/* Prepares a new fiber, which is zero. */
+	/* Initializes a new fiber, all bytes of which are 0. */
 	void (*init)(struct sftp_fiber *f, void *ctx);
 
-	/* Does the job of a fiber, which is idle afterwards. */
+	/* Runs the fiber's job. The fiber is idle afterwards. */
 	void (*run)(struct sftp_fiber *f, void *ctx);
 
 	/*
-	 * Called while no fiber is ready. Waits for something to happen, which
-	 * may make some ready. Returns 0 if nothing is to happen any more.
+	 * Called while no fiber is ready. Waits for an event, which may make
+	 * fibers ready. Returns 1, or 0 if no event can come any more.
 	 */
 	int (*wait)(void *ctx);
 };
 
 /*
- * Makes the caller the first fiber. Returns NULL where there are no threads.
- * Failures are fatal.
+ * Makes the caller the first fiber. Returns all fibers, or NULL on a system
+ * without threads. Other errors are fatal.
  */
-struct sftp_fibers *sftp_fibers_new(const struct sftp_fiber_use *use);
+struct sftp_fibers *sftp_fibers_new(const struct sftp_fiber_config *config);
 
-/* Ends the idle fibers and frees all. Only the first one may be in use. */
+/* Ends and frees all fibers. The first calls it, and the others are idle. */
 void	 sftp_fibers_free(struct sftp_fibers *fs);
 
 /*
- * Returns an idle fiber, or a new one, for a job: sftp_fiber_ready() starts it.
- * Returns NULL if there can be no more threads.
+ * Returns an idle fiber or a new one, or NULL if the system refuses another
+ * thread. sftp_fiber_ready() starts its job.
  */
 struct sftp_fiber *sftp_fiber_get(struct sftp_fibers *fs);
 
 /* Returns the fiber that runs. */
-struct sftp_fiber *sftp_fiber_now(const struct sftp_fibers *fs);
+struct sftp_fiber *sftp_fiber_current(const struct sftp_fibers *fs);
 
-/* Lets a fiber run once it is its turn. It must be on no list. */
+/* Lets a fiber run when its turn comes. It must be on no list. */
 void	 sftp_fiber_ready(struct sftp_fibers *fs, struct sftp_fiber *f);
 
-/* The same for all on a list, which is empty afterwards. */
+/* Makes all fibers on a list ready. The list is empty afterwards. */
 void	 sftp_fiber_ready_all(struct sftp_fibers *fs,
 	    struct sftp_fiber_list *list);
 
 /*
- * Lets others run. Returns once the caller has been made ready and it is its
- * turn. Fatal if it would wait for ever.
+ * Runs the fibers that are ready. Returns once the caller has been made ready
+ * and its turn comes. It is fatal if no fiber is ready and no event can come.
  */
 void	 sftp_fiber_yield(struct sftp_fibers *fs);
 
-/* Puts the caller on a list and lets others run, until it is made ready. */
+/* Puts the caller on a list, and yields until it is made ready. */
 void	 sftp_fiber_wait(struct sftp_fibers *fs, struct sftp_fiber_list *list);
 
 #endif /* SFTP_FIBER_H */

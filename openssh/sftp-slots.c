@@ -26,106 +26,113 @@
 #include "sftp-slots.h"
 
 /*
- * There is a job for each JOB_US (us) of the first round trip, which finds the
- * connection idle, and at least JOBS_MIN. On a LAN few jobs keep the connection
- * busy, and threads cost more than they win.
+ * One job for each JOB_US (us) of the RTT is worth having, and at least
+ * JOBS_MIN. The first request measures the RTT, as the connection is idle then.
+ * On a LAN few jobs keep the connection busy, and threads cost more than they
+ * gain.
  */
 #define JOB_US		100
 #define JOBS_MIN	8
 
 /*
- * Jobs for each incomplete file that there may be. While the data of one file
- * is in flight, others are opened, and the replies of others come.
+ * The limit on jobs for each incomplete file that is allowed. While the data of
+ * one file is in flight, other jobs open files or wait for the last replies.
  */
 #define JOBS_EACH	8
 
-/* One job in DIRS is a directory's, if there are at least DIRS_MIN jobs. */
+/* One job in DIRS may be a directory's, if DIRS_MIN jobs are allowed. */
 #define DIRS		8
 #define DIRS_MIN	16
 
 void
-sftp_slots_init(struct sftp_slots *r, u_int files)
+sftp_slots_init(struct sftp_slots *s, u_int files)
 {
-	memset(r, 0, sizeof(*r));
-	r->open_max = MINIMUM(MAXIMUM(files, 1), SFTP_SLOTS_FILES);
-	r->held_max = r->max = MAXIMUM(r->open_max * JOBS_EACH, JOBS_MIN);
+	memset(s, 0, sizeof(*s));
+	s->incomplete_max = MINIMUM(MAXIMUM(files, 1), SFTP_SLOTS_FILES);
+	s->jobs_limit = MAXIMUM(s->incomplete_max * JOBS_EACH, JOBS_MIN);
+	s->jobs_max = s->jobs_limit;
 }
 
 void
-sftp_slots_limit(struct sftp_slots *r, uint64_t most)
+sftp_slots_limit(struct sftp_slots *s, uint64_t descriptors)
 {
-	/* The caller's fiber reads a directory, too. */
-	most = most < 2 ? 0 : most / 2 - 1;
-	r->held_max = MINIMUM(r->held_max, most);
-	r->max = MINIMUM(r->max, r->held_max);
+	uint64_t jobs;
+
+	/* The first fiber has no job, and reads a directory. */
+	jobs = descriptors < 2 ? 0 : descriptors / 2 - 1;
+	s->jobs_limit = MINIMUM(s->jobs_limit, jobs);
+	s->jobs_max = MINIMUM(s->jobs_max, s->jobs_limit);
 }
 
 int
-sftp_slots_parallel(const struct sftp_slots *r)
+sftp_slots_parallel(const struct sftp_slots *s)
 {
-	return r->open_max > 1 && r->held_max > 1;
+	return s->incomplete_max > 1 && s->jobs_limit > 1;
 }
 
 void
-sftp_slots_rtt(struct sftp_slots *r, uint64_t rtt_us)
+sftp_slots_rtt(struct sftp_slots *s, uint64_t rtt_us)
 {
-	r->max = MINIMUM(r->held_max, MAXIMUM(rtt_us / JOB_US, JOBS_MIN));
+	s->jobs_max = MINIMUM(s->jobs_limit,
+	    MAXIMUM(rtt_us / JOB_US, JOBS_MIN));
 }
 
+/* Returns the limit on jobs of directories. */
 static u_int
-dirs_max(const struct sftp_slots *r)
+dirs_max(const struct sftp_slots *s)
 {
-	return r->max < DIRS_MIN ? 0 : r->max / DIRS;
+	return s->jobs_max < DIRS_MIN ? 0 : s->jobs_max / DIRS;
 }
 
 int
-sftp_slots_dir(const struct sftp_slots *r)
+sftp_slots_may_start_dir(const struct sftp_slots *s)
 {
-	return r->dirs < dirs_max(r);
+	return s->dir_jobs < dirs_max(s);
 }
 
-enum sftp_place
-sftp_slots_file(const struct sftp_slots *r, uint64_t size)
+enum sftp_start
+sftp_slots_file_start(const struct sftp_slots *s, uint64_t size)
 {
-	/* A second server may have no handles to spare, or not say. */
-	if (size > SFTP_SLOTS_FILE || r->max == 0)
-		return SFTP_PLACE_ALONE;
-	if (r->alone || r->bytes + size > SFTP_SLOTS_BYTES)
-		return SFTP_PLACE_LATER;
-	if (r->files + dirs_max(r) >= r->max)
-		return SFTP_PLACE_LATER;
-	return SFTP_PLACE_HERE;
+	/* A second server may have no handles to spare: jobs_max is 0. */
+	if (size > SFTP_SLOTS_FILE_BYTES || s->jobs_max == 0)
+		return SFTP_START_ALONE;
+	if (s->alone || s->file_bytes + size > SFTP_SLOTS_ALL_BYTES)
+		return SFTP_START_LATER;
+	if (s->file_jobs + dirs_max(s) >= s->jobs_max)
+		return SFTP_START_LATER;
+	return SFTP_START_NOW;
 }
 
 int
-sftp_slots_open(const struct sftp_slots *r)
+sftp_slots_may_open(const struct sftp_slots *s)
 {
-	return r->open < r->open_max;
+	return s->incomplete < s->incomplete_max;
 }
 
 void
-sftp_slots_begin(struct sftp_slots *r, int dir, uint64_t size)
+sftp_slots_begin(struct sftp_slots *s, int dir, uint64_t size)
 {
 	if (dir)
-		r->dirs++;
+		s->dir_jobs++;
 	else
-		r->files++;
-	r->bytes += size;
+		s->file_jobs++;
+	s->file_bytes += size;
 }
 
 void
-sftp_slots_end(struct sftp_slots *r, int dir, uint64_t size)
+sftp_slots_end(struct sftp_slots *s, int dir, uint64_t size)
 {
 	if (dir)
-		r->dirs--;
+		s->dir_jobs--;
 	else
-		r->files--;
-	r->bytes -= size;
+		s->file_jobs--;
+	s->file_bytes -= size;
 }
 
 void
-sftp_slots_full(struct sftp_slots *r)
+sftp_slots_freeze(struct sftp_slots *s)
 {
-	r->held_max = MINIMUM(r->held_max, MAXIMUM(r->files + r->dirs, 1));
-	r->max = MINIMUM(r->max, r->held_max);
+	s->jobs_limit = MINIMUM(s->jobs_limit,
+	    MAXIMUM(s->file_jobs + s->dir_jobs, 1));
+	s->jobs_max = MINIMUM(s->jobs_max, s->jobs_limit);
 }

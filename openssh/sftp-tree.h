@@ -19,72 +19,80 @@
 
 #include <dirent.h>
 
+#include "sftp-replies.h"
+
 struct sftp_conn;
 struct sftp_fiber;
 struct sshbuf;
 
 /*
- * Copies the files of a tree in parallel over one sftp connection, each by the
- * code that copies one file. A job has a fiber (sftp-fiber.h): where it would
- * wait for a reply, another job runs. Jobs give way to each other in the
- * functions here and nowhere else.
+ * Copies the files of a tree in parallel over one sftp connection. A job copies
+ * one file or one directory, by the code that copies it alone, and has a fiber
+ * (sftp-fiber.h) of its own. Where it would wait, another job runs. Jobs
+ * switch in the functions here and in sftp-replies.h, and nowhere else.
  *
- * Where a system has no fibers, or a connection no struct sftp_tree, jobs run
- * one after the other.
+ * Jobs run one after the other if tree is NULL: where a system has no threads,
+ * a server has too few handles, or the user wants it (`-X files=1`).
  */
 
-struct sftp_tree;		/* of a connection */
+struct sftp_tree;		/* the copy of one tree */
 
-/* What to copy, a file or a directory */
+/* A job: what to copy, and how */
 struct sftp_job {
-	struct sftp_conn *conn;
-	struct sftp_conn *to;	/* the second server, if there are two */
+	struct sftp_conn *conn;	/* the server, or the source of scp -3 */
+	struct sftp_conn *to;	/* the target of scp -3, else NULL */
 
 	/* Copies it. Returns 0, or -1 after an error that it has logged. */
-	int (*run)(struct sftp_job *);
+	int (*run)(struct sftp_job *job);
 
 	/* The flags of sftp_download_dir() and the like */
 	int preserve, print, resume, fsync, follow, inplace;
 	char *src, *dst;	/* paths */
 	Attrib a;		/* attributes of src */
-	int depth;		/* of a directory; 0: it is a file */
+	int depth;		/* levels above a directory; 0: it is a file */
 };
 
-/* The jobs that one directory waits for. */
+/* The jobs that one directory waits for */
 struct sftp_jobs {
 	u_int running;		/* jobs that have not ended */
-	u_int unsent;		/* running jobs that have requests to send */
+	u_int sending;		/* running jobs that have requests to send */
 	int failed;		/* 1: one of them has failed */
-	struct sftp_fiber *waits;	/* for either of these to be 0 */
+	struct sftp_fiber *waiter;	/* waits for one of these to reach 0 */
 };
 
 /*
  * Sets the number of files that may be incomplete at once, 1 to
- * SFTP_SLOTS_FILES. With 1, files are copied one after the other.
+ * SFTP_SLOTS_FILES, for the trees that are copied from now on. With 1, files
+ * are copied one after the other.
  */
-void	 sftp_tree_files(u_int files);
+void	 sftp_tree_max_files(u_int files);
 
 /*
- * Begins the copy of a tree from or to conn, whose server can have `handles`
- * handles open. read() gets the connection's next message. Messages come in on
- * the descriptor `in` and go out on `out`. Returns NULL if files are to be
- * copied one after the other. All functions take NULL but sftp_tree_get(),
- * sftp_tree_ready(), sftp_tree_expect() and sftp_tree_forget().
+ * Begins the copy of a tree from or to the server on conn, which allows
+ * `handles` open handles. Messages come in on the descriptor `in` and go out on
+ * `out`. read_reply() waits for conn's next message and puts it into `msg`.
+ * Returns the tree, or NULL if its files are to be copied one after the other.
+ * The functions below take NULL, too.
  */
-struct sftp_tree *sftp_tree_new(u_int handles, void (*read)(struct sftp_conn *,
-	    struct sshbuf *), struct sftp_conn *conn, int in, int out);
+struct sftp_tree *sftp_tree_new(u_int handles,
+	    void (*read_reply)(struct sftp_conn *conn, struct sshbuf *msg),
+	    struct sftp_conn *conn, int in, int out);
 
-/* Waits for all replies, and ends the copy. */
+/* Waits for all outstanding replies, and ends the copy. */
 void	 sftp_tree_free(struct sftp_tree *tree);
 
-/* Adds the second connection, for a copy between two servers. */
+/*
+ * Adds the target's connection to a copy between two servers. The arguments are
+ * those of sftp_tree_new(). A third connection is fatal.
+ */
 void	 sftp_tree_add(struct sftp_tree *tree, u_int handles,
 	    struct sftp_conn *conn, int in, int out);
 
 /*
  * Starts a job and adds it to `jobs`. The job copies src, whose attributes are
- * `a`, to dst. The model gives its other fields. depth is 0 for a file.
- * Waits for a free slot. The job may have ended when this returns.
+ * `a`, to dst. `model` gives its other fields. depth is 0 for a file. Waits for
+ * a free slot. If the job needs this fiber, it has ended when this returns. Its
+ * failure is noted in jobs->failed.
  */
 void	 sftp_tree_start(struct sftp_tree *tree, struct sftp_jobs *jobs,
 	    const struct sftp_job *model, const char *src, const char *dst,
@@ -93,70 +101,48 @@ void	 sftp_tree_start(struct sftp_tree *tree, struct sftp_jobs *jobs,
 /* Waits until all jobs have ended. Returns 0, or -1 if one failed. */
 int	 sftp_tree_wait(struct sftp_tree *tree, struct sftp_jobs *jobs);
 
-/* Waits until all jobs have sent their last request, or have failed. */
+/*
+ * Waits until all jobs have sent their last request or have ended. Replies may
+ * be outstanding then.
+ */
 void	 sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs);
 
 /*
  * Notes that a directory at that depth has sent its last request. Replies may
- * still be due.
+ * be outstanding.
  */
 void	 sftp_tree_dir_sent(struct sftp_tree *tree, int depth);
-
-/*
- * Notes that the job that runs is about to send m on conn. Reads the replies
- * that are there first: a server that waits until they are read takes no more
- * requests.
- */
-void	 sftp_tree_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
-	    const struct sshbuf *m);
-
-/* Notes that nobody waits for the reply to the message sent last. */
-void	 sftp_tree_forget(struct sftp_tree *tree);
-
-/*
- * Gets the next reply from conn for the job that runs into m. Other jobs run
- * until it is there.
- */
-void	 sftp_tree_get(struct sftp_tree *tree, const struct sftp_conn *conn,
-	    struct sshbuf *m);
-
-/* Returns 1 if a reply from conn is there to get. */
-int	 sftp_tree_ready(const struct sftp_tree *tree,
-	    const struct sftp_conn *conn);
-
-/* Waits until n replies are there to get. */
-void	 sftp_tree_expect(struct sftp_tree *tree, u_int n);
-
-/* Drops the replies that are there to get. */
-void	 sftp_tree_drop(struct sftp_tree *tree);
 
 /*
  * Notes that the file at path will be incomplete, as the job that runs is about
  * to create it or to write to it. Waits while too many files are incomplete.
  * Returns 0, or -1 if the user interrupts: the file must not be touched then.
  */
-int	 sftp_tree_begin(struct sftp_tree *tree, const char *path);
+int	 sftp_tree_begin_file(struct sftp_tree *tree, const char *path);
 
 /*
- * Notes that all that makes the file complete has been sent. Replies may still
- * be due.
+ * Notes that all that makes that file complete has been sent. Replies may be
+ * outstanding.
  */
-void	 sftp_tree_complete(struct sftp_tree *tree);
+void	 sftp_tree_file_sent(struct sftp_tree *tree);
 
 /*
- * As open(2), but if there are no descriptors left it waits for another job to
- * end.
+ * As open(2). If no descriptors are left (EMFILE, ENFILE), it waits for another
+ * job to end and tries again. Returns a descriptor, or -1 with errno set.
  */
 int	 sftp_tree_open(struct sftp_tree *tree, const char *path, int flags,
 	    mode_t mode);
 
-/* As opendir(3), and waits like sftp_tree_open(). */
+/*
+ * As opendir(3), and waits like sftp_tree_open(). Returns NULL with errno set.
+ */
 DIR	*sftp_tree_opendir(struct sftp_tree *tree, const char *path);
 
 /*
- * Notes that the job that runs is about to write to fd. Waits while another job
- * writes to the same file by another name.
+ * Notes that the job that runs is about to write to the local file fd. Waits
+ * while another job writes to the same file by another name. Ignores what is no
+ * regular file.
  */
-void	 sftp_tree_own(struct sftp_tree *tree, int fd);
+void	 sftp_tree_claim(struct sftp_tree *tree, int fd);
 
 #endif /* SFTP_TREE_H */

@@ -29,6 +29,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "log.h"
@@ -120,4 +121,19 @@ tcp_path_waiting(int fd)
 		return bytes;
 #endif
 	return 0;
+}
+
+void
+tcp_path_kernel_sizes(const char *name, int *initial, int *max)
+{
+	char path[64];
+	FILE *f;
+
+	*initial = *max = 0;
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/%s", name);
+	if ((f = fopen(path, "r")) == NULL)
+		return;
+	if (fscanf(f, "%*d %d %d", initial, max) != 2)
+		*initial = *max = 0;
+	fclose(f);
 }

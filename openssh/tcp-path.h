@@ -63,4 +63,11 @@ void	 tcp_path_fill_segments(int fd, int fill);
 /* Returns the bytes that the kernel has not sent even once; 0 if unknown. */
 u_int	 tcp_path_waiting(int fd);
 
+/*
+ * Gives the second and the third number (bytes) of net.ipv4.NAME, tcp_rmem or
+ * tcp_wmem: the initial size of a buffer and its maximum. Both are 0 if they
+ * are unknown.
+ */
+void	 tcp_path_kernel_sizes(const char *name, int *initial, int *max);
+
 #endif /* TCP_PATH_H */

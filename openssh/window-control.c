@@ -23,32 +23,33 @@
  *	           towards peers with bounded buffers:
  *	           max(WINDOW_HEADROOM_MAX, bdp / 2) + 3 * growth
  *	           (2 * bdp + 14 * growth, always, if what comes is late);
- *	           towards others: WINDOW_HEADROOM_UNKNOWN + 3 * gain, which
+ *	           towards others: WINDOW_HEADROOM_UNBOUNDED + 3 * gain, which
  *	           WINDOW_HEADROOM_MAX bounds
  *	credit   = target - (what the peer may still send + backlog)
  *
- * Delivered are the bytes that both came and were consumed. A reader that lags
- * can't raise their number, nor can one that empties a backlog in a burst.
+ * A byte is delivered once it has come and was consumed. A reader that lags
+ * can't raise the number of these bytes. Neither can one that empties a backlog
+ * in a burst.
  *
  * A sender whose rate doubles every round trip needs room for 2 * bdp. BBR's
  * startup multiplies by 2.89 and needs 2.89 * bdp. Growth is what bdp gained in
  * the last round trip: 1/2 of bdp when doubling, 0.65 in BBR's startup. So bdp
- * + 3 * growth covers the next round trip of either. When growth ends so does
- * this part of the headroom; there is no state to leave.
+ * + 3 * growth covers the next round trip of either. When growth ends, this
+ * part of the headroom ends with it. The controller has no startup state.
  *
- * If segments get lost, TCP hands over what is behind them a round trip late,
- * and credit is late by as much. By then a sender in BBR's startup has sent
+ * TCP hands over the data behind a lost segment a round trip late, so credit is
+ * a round trip late, too. By then a sender in BBR's startup has sent
  * (2.89 + 2.89^2) * bdp, and a sender at full rate 2 or 3 * bdp. The first loss
- * comes without notice, usually from a full queue that holds as much as the
+ * comes without warning, usually from a full queue that holds as much as the
  * path. bdp is then twice what the path itself holds, so a headroom of bdp / 2
  * keeps the path busy until credit comes again.
  *
- * A sender that buffers gets its credit no faster than its path takes it. When
- * the receiver, its reader or the path stops for a while, much comes at once
- * afterwards. It is not returned at once: at the far end the path has no room
- * for it, so it would lie in the sender's buffer. Credit goes out at a rate of
- * a target a round trip, faster only while there is gain. due_us is the time
- * at which the rest may go out.
+ * A sender that buffers gets credit no faster than its path takes data. After
+ * the receiver, its reader or the path has stopped for a while, much data comes
+ * at once. The credit for it is not granted at once: the path has no room for
+ * so much new data, which would wait in the sender's buffer. Credit goes out at
+ * a rate of one target a round trip, and faster only while there is gain.
+ * due_us is the time at which the rest may go out.
  */
 
 #include "includes.h"
@@ -61,13 +62,14 @@
 #include "window-control.h"
 #include "misc.h"
 
-/* Returns the sample i intervals back; 0 is the one still running. */
+/* Returns the sample i intervals back; 0 is the interval that still runs. */
 static const struct window_sample *
 sample_back(const struct window_control *cw, u_int i)
 {
 	return &cw->samples[(cw->head + WINDOW_SAMPLES - i) % WINDOW_SAMPLES];
 }
 
+/* Begins a new interval at now_us. */
 static void
 sample_push(struct window_control *cw, uint64_t now_us)
 {
@@ -103,8 +105,8 @@ interpolate(uint64_t v0, uint64_t v1, uint64_t part, uint64_t whole)
 
 /*
  * Sets *consumed and *received to the cumulative bytes at time t_us, from the
- * samples around it. Before the oldest sample they are the oldest: that can
- * only understate what was delivered since.
+ * samples around it. For times before the oldest sample, they are those of that
+ * sample: this can only understate what was delivered since.
  */
 static void
 history_at(const struct window_control *cw, uint64_t t_us, uint64_t *consumed,
@@ -174,12 +176,13 @@ had_no_credit(const struct window_control *cw, uint64_t came,
 	    cw->backlog < WINDOW_LAG;
 }
 
+/* Updates the best deliveries, bdp, growth and gain from the history. */
 static void
 measure(struct window_control *cw, uint64_t interval_us)
 {
 	uint64_t t1, t2, c1, r1, c2, r2, now, before, earlier, i, shift;
 	uint64_t rounds = cw->bounded_peer ?
-	    WINDOW_ROUNDS : WINDOW_ROUNDS_UNKNOWN;
+	    WINDOW_ROUNDS : WINDOW_ROUNDS_UNBOUNDED;
 
 	t1 = cw->now_us > interval_us ? cw->now_us - interval_us : 0;
 	t2 = t1 > interval_us ? t1 - interval_us : 0;
@@ -194,9 +197,9 @@ measure(struct window_control *cw, uint64_t interval_us)
 	}
 
 	/*
-	 * What a lost segment held up comes all at once, up to two round
-	 * trips' worth in one. Do not grant this credit to a sender that
-	 * buffers: its rate was the mean of this round trip and the last.
+	 * Data behind a lost segment comes all at once, up to two round trips'
+	 * worth in one. Do not grant credit for such a burst to a sender that
+	 * buffers: its rate is the mean of this round trip and the last.
 	 */
 	if (!cw->bounded_peer && before < now)
 		now = (now + before) / 2;
@@ -218,6 +221,7 @@ measure(struct window_control *cw, uint64_t interval_us)
 	cw->growth = now > before ? now - before : 0;
 }
 
+/* Sets the target, and what decided it. */
 static void
 decide(struct window_control *cw, uint64_t interval_us)
 {
@@ -227,7 +231,7 @@ decide(struct window_control *cw, uint64_t interval_us)
 	if (cw->bounded_peer)
 		room = MAXIMUM(room, cw->bdp / 2) + 3 * cw->growth;
 	else
-		room = MINIMUM(room, WINDOW_HEADROOM_UNKNOWN + 3 * cw->gain);
+		room = MINIMUM(room, WINDOW_HEADROOM_UNBOUNDED + 3 * cw->gain);
 	if (!cw->bounded_peer && cw->limited == WINDOW_GREW &&
 	    2 * cw->bdp > room)
 		cw->limited = WINDOW_PEER;
@@ -235,7 +239,7 @@ decide(struct window_control *cw, uint64_t interval_us)
 	if (cw->bounded_peer && cw->late)
 		headroom = 2 * cw->bdp + 14 * cw->growth;
 	if (standing_backlog(cw, interval_us) >= WINDOW_LAG) {
-		/* A lagging reader may cost what it always did, no more. */
+		/* Buffer no more for a lagging reader than stock does. */
 		headroom = MINIMUM(headroom, cw->base);
 		cw->limited = WINDOW_READER;
 	}
@@ -265,15 +269,15 @@ window_update(struct window_control *cw, uint64_t consumed, uint64_t backlog,
 	uint64_t interval_us, spacing_us;
 	struct window_sample *s;
 
-	if (now_us > cw->now_us)	/* a clock that steps back stands */
+	if (now_us > cw->now_us)	/* ignore a step back */
 		cw->now_us = now_us;
 	cw->rtt_us = rtt_us;
 	interval_us = MAXIMUM(rtt_us, WINDOW_INTERVAL_MIN_US);
 	spacing_us = interval_us / WINDOW_PER_RTT;
 
 	/*
-	 * Before the counters move: across an idle gap the history then
-	 * stands level up to now, instead of rising all along it.
+	 * Push a sample before the counters change. After an idle gap the
+	 * history then rises at its end, not evenly across it.
 	 */
 	s = &cw->samples[cw->head];
 	if (cw->now_us - s->t_us >= spacing_us)
@@ -305,8 +309,8 @@ window_limit(struct window_control *cw, uint32_t limit)
 }
 
 /*
- * Returns 1 if credit is paced. A sender with bounded buffers needs no pacing,
- * nor does a window that the buffer of any sender has room for.
+ * Returns 1 if credit is paced. A sender with bounded buffers needs no pacing.
+ * A small window needs none either: it fits into the buffer of any sender.
  */
 static int
 paced(const struct window_control *cw)
@@ -319,10 +323,10 @@ paced(const struct window_control *cw)
 static uint64_t
 pace(const struct window_control *cw)
 {
-	return cw->target + MINIMUM(2 * cw->gain, WINDOW_HEADROOM_UNKNOWN);
+	return cw->target + MINIMUM(2 * cw->gain, WINDOW_HEADROOM_UNBOUNDED);
 }
 
-/* Adds to the allowance what accrued since the last time. */
+/* Adds to the allowance what has accrued since the last call. */
 static void
 accrue(struct window_control *cw, uint64_t quantum)
 {
@@ -345,9 +349,9 @@ ask_again(struct window_control *cw, uint64_t t_us)
 }
 
 /*
- * Returns how much of credit (bytes, more than quantum) may go out now: all of
- * it, what there is allowance for, or 0 if that is less than quantum. Sets when
- * to ask for the rest.
+ * Returns how many bytes of credit may go out now: as many as the allowance
+ * covers, or 0 if those are fewer than quantum. credit is more than quantum.
+ * Sets due_us if the rest is more than quantum, too.
  */
 static uint64_t
 allow(struct window_control *cw, uint64_t credit, uint64_t quantum)
@@ -380,7 +384,7 @@ window_credit(struct window_control *cw, uint32_t window, uint32_t maxpacket)
 	cw->due_us = 0;
 	if (window < cw->target / 4)
 		cw->starved_us = cw->now_us;
-	/* Credit can't be taken back: a smaller target waits for it to go. */
+	/* Credit can't be taken back. Wait until the peer has spent it. */
 	if (outstanding >= cw->target)
 		return 0;
 	credit = cw->target - outstanding;
@@ -388,8 +392,9 @@ window_credit(struct window_control *cw, uint32_t window, uint32_t maxpacket)
 		return 0;
 	/*
 	 * A backlog that is consumed in a burst, or a target that jumps, would
-	 * make more adjusts. They can wait if there is a next time for sure:
-	 * when backlog is consumed, or the rest of a large window comes.
+	 * cause more adjusts. Delay them if this function is certain to be
+	 * called again: when backlog is consumed, or when the rest of a large
+	 * window comes.
 	 */
 	if (cw->now_us - cw->granted_us < cw->rtt_us / WINDOW_QUANTUM &&
 	    (cw->backlog > 0 || window >= cw->target / 2)) {

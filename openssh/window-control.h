@@ -24,24 +24,24 @@
  */
 
 /*
- * Samples of the delivery history. WINDOW_PER_RTT of them a round trip, and
- * room for the two round trips whose deliveries are compared.
+ * The delivery history has WINDOW_PER_RTT samples a round trip. Its ring holds
+ * the two round trips that are compared, and some spare samples.
  */
 #define WINDOW_PER_RTT		16
 #define WINDOW_SAMPLES		(2 * WINDOW_PER_RTT + 8)
 
 /*
- * Round trips for which the best delivery is remembered, the current one
- * included: enough to sit out a retransmission timeout's silence. Towards
- * senders that buffer what they may send it is fewer, as credit has to follow
- * at once when the path gets slower.
+ * Number of round trips, the current one included, for which the best delivery
+ * is remembered. WINDOW_ROUNDS outlast a retransmission timeout. For senders
+ * that buffer the number is smaller: when the path gets slower, credit has to
+ * follow at once.
  */
 #define WINDOW_ROUNDS		4
-#define WINDOW_ROUNDS_UNKNOWN	2
+#define WINDOW_ROUNDS_UNBOUNDED	2
 
 /*
- * Shortest interval over which delivery is measured (us). On a LAN a burst
- * that a late wake-up piled together must not pass for a rate.
+ * Shortest interval over which delivery is measured (us). On a LAN, data that
+ * comes in a burst after a late wake-up must not be taken for a rate.
  */
 #define WINDOW_INTERVAL_MIN_US	2000
 
@@ -58,11 +58,11 @@
  * input buffer is safe below 8 MiB and collapses near 16 MiB. The rest is for
  * what a hiccup of the path adds: 40 ms at 1 Gbit/s.
  */
-#define WINDOW_HEADROOM_UNKNOWN	(3 * 1024 * 1024)
+#define WINDOW_HEADROOM_UNBOUNDED	(3 * 1024 * 1024)
 
 /*
- * Most credit (bytes) that a sender that buffers gets at once. It may get two
- * quanta (see below) if that is more.
+ * Most credit (bytes) that a sender that buffers gets at once. If two quanta
+ * (see below) are more, they are the limit.
  */
 #define WINDOW_BURST		(1024 * 1024)
 
@@ -82,9 +82,9 @@
 /* What decided the target */
 enum window_limited {
 	WINDOW_BASE,		/* the initial window suffices, or no RTT */
-	WINDOW_GREW,		/* BDP plus headroom, which growth adds to */
+	WINDOW_GREW,		/* BDP plus headroom, while delivery grows */
 	WINDOW_PATH,		/* BDP plus headroom */
-	WINDOW_PEER,		/* as PATH though it grew: the peer buffers */
+	WINDOW_PEER,		/* growth is held back: the peer buffers */
 	WINDOW_READER,		/* the local consumer lags behind the path */
 	WINDOW_BUDGET		/* the limit passed in */
 };
@@ -92,21 +92,22 @@ enum window_limited {
 struct window_sample {
 	uint64_t t_us;		/* start of the interval */
 	uint64_t consumed;	/* cumulative, bytes, at t_us */
-	uint64_t received;	/* ditto */
+	uint64_t received;	/* cumulative, bytes, at t_us */
 	uint64_t backlog_min;	/* bytes, least seen in the interval */
 };
 
 struct window_control {
 	/* Configuration */
 	uint32_t base;		/* bytes: initial window, never less */
-	int bounded_peer;	/* sender's buffer doesn't follow our credit */
-	int late;		/* what comes may have waited a round trip for
-				 * a segment that was lost; set at any time */
+	int bounded_peer;	/* 1: the sender's buffers are bounded */
+	int late;		/* 1: segments get lost, so data may come a
+				 * round trip late. The caller may set it at any
+				 * time. */
 
 	/* State */
 	uint64_t now_us;	/* time of the last update */
 	uint64_t granted_us;	/* time of the last credit */
-	uint64_t starved_us;	/* time at which little credit was out, or 0 */
+	uint64_t starved_us;	/* last time with little credit; 0: never */
 	uint64_t paced_us;	/* time up to which allowance has accrued */
 	uint64_t allowance;	/* bytes of credit that may go out at once */
 	uint64_t rtt_us;	/* round trip time in use; 0: unknown */
@@ -121,18 +122,19 @@ struct window_control {
 
 	/* Results */
 	uint64_t bdp;		/* bytes delivered in one round trip */
-	uint64_t growth;	/* bytes, bdp over that of a round trip ago */
-	uint64_t gain;		/* bytes, bdp over the best of two and three
-				 * rounds ago: a stall in between is no gain */
+	uint64_t growth;	/* bytes delivered beyond those of the round
+				 * trip before; at least 0 */
+	uint64_t gain;		/* bytes delivered beyond the better of two and
+				 * three round trips ago; a stall gives none */
 	uint32_t target;	/* bytes, wanted window */
 	enum window_limited limited;	/* what decided the target */
-	uint64_t due_us;	/* time at which withheld credit may go out,
-				 * of window_update()'s clock; 0: none is */
+	uint64_t due_us;	/* time at which withheld credit may go out, by
+				 * the clock of now_us; 0: none is withheld */
 };
 
 /*
  * Starts at time now_us with a window of base bytes. bounded_peer is 1 if the
- * sender is known not to buffer in proportion to the credit it holds.
+ * sender has announced that its buffers are bounded.
  */
 void	 window_init(struct window_control *cw, uint32_t base,
 	    int bounded_peer, uint64_t now_us);
@@ -141,9 +143,9 @@ void	 window_init(struct window_control *cw, uint32_t base,
  * Counts `consumed` bytes that the local consumer has taken since the last
  * update, while `backlog` bytes wait for it, and updates the target. rtt_us is
  * the round trip time, or 0 if it is unknown. The target is at most `limit`
- * bytes, or base if that is more. To be called when data came although nothing
- * was consumed, too: else all that comes while a reader stops seems to come at
- * once when it goes on.
+ * bytes, or base if that is more. Call it also when data came and nothing was
+ * consumed. Otherwise all data that comes while the reader has stopped would
+ * seem to come at once when it resumes.
  */
 void	 window_update(struct window_control *cw, uint64_t consumed,
 	    uint64_t backlog, uint64_t rtt_us, uint64_t now_us, uint32_t limit);
@@ -164,7 +166,7 @@ void	 window_limit(struct window_control *cw, uint32_t limit);
 uint32_t window_credit(struct window_control *cw, uint32_t window,
 	    uint32_t maxpacket);
 
-/* Returns the word for it in the log. */
+/* Returns the log's word for what decided the target. */
 const char *window_limited_name(enum window_limited limited);
 
 #endif /* WINDOW_CONTROL_H */

@@ -143,8 +143,8 @@ window_max_memory(const char *root, uint64_t phys)
 	return phys;
 }
 
-int
-window_max_default(void)
+uint64_t
+window_max_machine(void)
 {
 	uint64_t memory = UINT64_MAX;
 #if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
@@ -153,7 +153,14 @@ window_max_default(void)
 	if (pages > 0 && size > 0)
 		memory = (uint64_t)pages * size;
 #endif
-	memory = window_max_memory("", memory) / WINDOW_MAX_CONNECTIONS;
+	return window_max_memory("", memory);
+}
+
+int
+window_max_default(void)
+{
+	uint64_t memory = window_max_machine() / WINDOW_MAX_CONNECTIONS;
+
 	memory = MINIMUM(memory, WINDOW_BUDGET_DEFAULT);
 	return MAXIMUM(memory, WINDOW_MAX_LEAST);
 }

@@ -55,4 +55,7 @@ int	 window_max_default(void);
  */
 uint64_t window_max_memory(const char *root, uint64_t phys);
 
+/* Returns that memory (bytes) for this process, UINT64_MAX if unknown. */
+uint64_t window_max_machine(void);
+
 #endif /* WINDOW_MAX_H */

@@ -20,6 +20,7 @@
 #include "path-rtt.h"
 #include "send-account.h"
 #include "ssh-rtt.h"
+#include "tcp-limit.h"
 #include "window-budget.h"
 #include "window-control.h"
 
@@ -99,6 +100,7 @@ struct channel_windows {
 	u_int bulks;		/* number of open bulk channels */
 	struct channel_path path;
 	struct channel_sender sender;
+	struct tcp_limit tcp_limit;	/* which TCP buffer limits it */
 };
 
 /* Returns the time (us) of a clock that doesn't step back. */

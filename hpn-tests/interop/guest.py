@@ -66,17 +66,6 @@ def move(argv, digest):
     return {"goodput": goodput(rows)}
 
 
-def end(server):
-    """The server and its children, before the next one has its port."""
-    server.terminate()
-    server.wait()
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        if tools.read(f"/proc/{pid}/comm").strip() in (
-                b"sshd-session", b"sshd", b"dropbear"):
-            os.kill(int(pid), 9)
-    tools.wait_until("the port", lambda: not tools.listens("server", PORT))
-
-
 def start_server(spec, tree, words):
     peer = peers.ROLES[spec["role"]][spec["peer"]]
     if spec["role"] == "client":
@@ -114,7 +103,7 @@ def main():
             for direction, argv in zip(peers.DIRECTIONS, peer.modes[mode]):
                 result[mode][direction][tree] = move(
                     peers.command(argv, tree=tree, **words), digest)
-        end(server)
+        tools.stop_server(server, PORT, "sshd-session", "sshd", "dropbear")
     with open(tools.out("result.json"), "w") as f:
         json.dump(result, f, indent=1)
 

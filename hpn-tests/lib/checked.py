@@ -180,6 +180,19 @@ class Either:
         return " or ".join(map(str, self.kinds))
 
 
+class OrMap:
+    """One value for all, or a dict with one for each of some keys."""
+
+    def __init__(self, check, key):
+        self.check, self.map = check, Map(key, check)
+
+    def __call__(self, value):
+        (self.map if isinstance(value, dict) else self.check)(value)
+
+    def __str__(self):
+        return f"{self.check} or {self.map}"
+
+
 def within(name, check, value):
     """Calls check; what it raises begins with the name."""
     try:

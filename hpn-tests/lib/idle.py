@@ -2,23 +2,23 @@
 
 import subprocess
 
-from loopback import OURS, PORT, PRISTINE, pss_kib, read, wait_until
+from loopback import OURS, PORT, STOCK, pss_kib, read, wait_until
 
 AT_ONCE = 10
 MOST = 1.02
 
 
 def idle(place, connections, what, shows):             # noqa: F811
-    """Opens them; by port, pristine's first, the processes that serve them."""
+    """Opens them; by port, stock's first, the processes that serve them."""
     servers = {port: place.sshd(tree, port=port)
-               for port, tree in ((PORT, PRISTINE), (PORT + 1, OURS))}
+               for port, tree in ((PORT, STOCK), (PORT + 1, OURS))}
     # Logging in is not what is measured
     cheap = ["-o", "KexAlgorithms=curve25519-sha256", "-n"]
     for i in range(AT_ONCE, connections + 1, AT_ONCE):
         for port in servers:
             for _ in range(AT_ONCE):
                 place.start(place.ssh(*cheap, "root@127.0.0.1", *what,
-                                      tree=PRISTINE, port=port),
+                                      tree=STOCK, port=port),
                             stdin=subprocess.DEVNULL)
         for sshd in servers.values():
             wait_until("logins",
@@ -29,9 +29,9 @@ def idle(place, connections, what, shows):             # noqa: F811
 
 
 def memory_kib(found, connections):
-    """What the processes have, pristine's and ours: no more than 2 % apart."""
+    """What the processes have, stock's and ours: no more than 2 % apart."""
     used = [sum(pss_kib(pid) for pid in pids) for pids in found.values()]
-    print(f"{connections} connections, KiB of pristine, ours: {used}")
+    print(f"{connections} connections, KiB of stock, ours: {used}")
     assert used[0] > connections * 500
     assert used[1] <= used[0] * MOST
     return used

@@ -17,7 +17,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 IN_TREE = os.path.join(HERE, "in-tree")
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OURS = os.path.join(BUILD, "openssh")
-PRISTINE = os.path.join(BUILD, "pristine")
+STOCK = os.path.join(BUILD, "stock")
 PORT = 2222
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -105,7 +105,7 @@ class Place:
         self.net = os.stat(f"/proc/{self.holder.pid}/ns/net")
         for key in ("host", "user"):
             subprocess.run(
-                [f"{PRISTINE}/ssh-keygen", "-q", "-t", "ed25519", "-N", "",
+                [f"{STOCK}/ssh-keygen", "-q", "-t", "ed25519", "-N", "",
                  "-f", self.path(key)], check=True)
 
     def path(self, name):
@@ -177,8 +177,8 @@ class Place:
 
     # OpenSSH's two ends
 
-    def sshd(self, tree=OURS, *options, port=PORT):
-        """sshd of a tree. Returns once it listens."""
+    def sshd(self, tree=OURS, *options, port=PORT, prefix=()):
+        """sshd of a tree, started by the prefix. Returns once it listens."""
         config, log = self.path(f"sshd_config.{port}"), \
             self.path(f"sshd.{port}.log")
         lines = [f"Port {port}", "ListenAddress 127.0.0.1",
@@ -198,8 +198,8 @@ class Place:
                               list(options)) + "\n")
         if os.path.exists(log):
             os.unlink(log)
-        sshd = self.start([f"{tree}/sshd", "-D", "-f", config, "-E", log],
-                          stdin=subprocess.DEVNULL)
+        sshd = self.start([*prefix, f"{tree}/sshd", "-D", "-f", config, "-E",
+                           log], stdin=subprocess.DEVNULL)
         sshd.log = log
         wait_until("sshd", lambda: sshd.poll() is not None or
                    "Server listening on" in read(log))

@@ -14,7 +14,7 @@ import re
 import sys
 
 from checked import (Checked, Each, Either, Flag, Keyed, Like, List, Map,
-                     Number, OneOf, SpecError, Whole, checked, field)
+                     Number, OneOf, OrMap, SpecError, Whole, checked, field)
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))), "lab", "guest"))
@@ -39,14 +39,16 @@ SECONDS = Number(0, 10**5, "s")
 SHARE = r"\d+(\.\d+)?%"
 LOSS = Like(rf"{SHARE}|(random|gemodel|state)( {SHARE})+",
             '"0.1%", "gemodel 0.01% 10%"')
-TREE = Like(r"openssh|pristine|fixed|debian12|nowhere|peers/\w+",
-            "openssh, pristine, fixed, debian12")
+TREE = Like(r"openssh|stock|fixed|debian12|nowhere|peers/\w+",
+            "openssh, stock, fixed, debian12")
 REORDER = Like(rf"delay \d+[mu]s reorder {SHARE}", '"delay 2ms reorder 99%"')
 FLAG = Flag()
 OPTIONS = Each(Like(r"\w+[ =].+", '"RekeyLimit 64M"'))
 
 
-SYSCTLS = Map(OneOf("client", "jump", "server", what="host"),
+HOST = OneOf("client", "jump", "server", what="host")
+TCP_BUFFERS = OrMap(OneOf("raised", "default", "package"), HOST)
+SYSCTLS = Map(HOST,
               Map(Like(r"\w+", "NAME"), Like(r".+", "VALUE")))
 READER = Either(Keyed(rate=COUNT),
                 Keyed(("stop_s",), stop_after=COUNT, stop_s=SECONDS),
@@ -74,9 +76,12 @@ class Path(Checked):
     cc: str = field(OneOf("cubic", "bbr", "reno"),
                     "congestion control of both ends; cubic if left out")
     tcp_buffers: str = field(
-        OneOf("raised", "default"),
-        "limit of TCP's buffers: 512 MiB (raised, also if left out) or the "
-        "kernel's own (default)")
+        TCP_BUFFERS,
+        "limit of TCP's buffers, of all hosts or of those named: 512 MiB "
+        "(raised, also if left out), the kernel's own (default) or that of our "
+        "package openssh-bdp-tuning (package)")
+    gso: int = field(FLAG, "segmentation offload: hosts hand the router up to "
+                     "64 KB at once, as they do a real card")
     queue_bdp: float = field(Number(0, 1000, "BDP"),
                              "the router's queue; 1 if left out")
     queue_packets: int = field(
@@ -171,6 +176,7 @@ class Spec(Path):
                         "as in ssh_config; the default if left out", OPENSSH)
     ssh_options: list = moves(OPTIONS, "lines of ssh_config", OPENSSH)
     sshd_options: list = moves(OPTIONS, "lines of sshd_config", OPENSSH)
+    logins: int = moves(Whole(1, 9), "log in this often before", OPENSSH)
     # What else happens
     reader: dict = moves(
         READER, "a slow reader: reads `rate` bytes a second; or stops after "

@@ -185,8 +185,8 @@ def is_full(place, pid, source):
 
 
 def send(channel, count):
-    """So many bytes, a packet at a time: sendall() copies what is left for
-    each."""
+    """Sends `count` bytes, a packet at a time: sendall() copies all that is
+    left for each packet."""
     for _ in range(count // PACKET):
         channel.sendall(ZERO)
 

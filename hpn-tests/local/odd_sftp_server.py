@@ -140,7 +140,9 @@ class Server:
         self.kept = []
 
     def status(self, number, code):
-        self.reply(STATUS, number, struct.pack(">I", code) + string(b"") * 2)
+        text = b"x" * 200000 if self.fault == "wordy" else b""
+        self.reply(STATUS, number,
+                   struct.pack(">I", code) + string(text) + string(b""))
 
     @staticmethod
     def exactly(count):
@@ -236,7 +238,8 @@ class Server:
                 self.status(number, UNSUPPORTED)
             else:
                 self.reply(REPLY, number, struct.pack(
-                    ">QQQQ", 262144, 261120, 261120,
+                    ">QQQQ", 262144, 261120,
+                    4096 if self.fault == "wordy" else 261120,
                     self.number if self.fault == "few" else 1000))
         elif kind == REALPATH:
             path = os.path.realpath(m.string())
@@ -318,6 +321,9 @@ class Server:
             offset = m.number(">Q")
             if self.faulty("write-fails"):
                 self.status(number, FAILURE)
+                return
+            if self.faulty("long-reply"):
+                self.reply(HANDLE, number, string(b"x" * 250000))
                 return
             os.pwrite(fd, m.string(), offset)
             self.status(number, OK)

@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.join(os.path.dirname(os.path.dirname(HERE)),
                      os.environ.get("BDP_BUILD", "build"))
 OURS = os.path.join(BUILD, "openssh")
-PRISTINE = os.path.join(BUILD, "pristine")
+STOCK = os.path.join(BUILD, "stock")
 SERVER = os.path.join(OURS, "sftp-server")
 SMALL, LARGE = 4096, 20 << 20       # bytes; LARGE has the connection to itself
 

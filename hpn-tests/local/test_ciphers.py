@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from loopback import OURS, PRISTINE, TOP, place, read   # noqa: F401
+from loopback import OURS, STOCK, TOP, place, read   # noqa: F401
 from options import KINDS, dump, folder, value          # noqa: F401
 
 HOST = "root@127.0.0.1"
@@ -104,13 +104,13 @@ def negotiated(place, client, server, *options, sshd_options=()):   # noqa: F811
     return ciphers.pop()
 
 
-@pytest.mark.parametrize("server", [OURS, PRISTINE], ids=["ours", "stock"])
+@pytest.mark.parametrize("server", [OURS, STOCK], ids=["ours", "stock"])
 def test_session(place, server):                        # noqa: F811
     assert negotiated(place, OURS, server) == here()[0]
 
 
 def test_stock_client_has_its_order(place):             # noqa: F811
-    assert negotiated(place, PRISTINE, OURS) == CHACHA
+    assert negotiated(place, STOCK, OURS) == CHACHA
 
 
 def test_peer_without_gcm(place):                       # noqa: F811

@@ -14,7 +14,7 @@ from hostile import (BOUNDED, KIB, MIB, MSG_DATA, MSG_EXT_INFO, MSG_FAILURE,
                      PATIENCE_S, PING, STOPPED, WINDOW, ZERO, Client, Raw,
                      Server, ext_info, fill, is_full, lie, packed, paramiko,
                      send)
-from loopback import (OURS, PORT, PRISTINE, going_first, place,  # noqa: F401
+from loopback import (OURS, PORT, STOCK, going_first, place,  # noqa: F401
                       read, wait_until)
 
 MORE_THAN_STOCK_KIB = 8 * KIB
@@ -26,7 +26,7 @@ LATE_S = (1, 4, 16)
 
 
 def late(answer_s):
-    """Answers probes, each so many seconds after it came."""
+    """Answers each probe answer_s seconds after it came."""
     return lambda answer: threading.Timer(answer_s, answer).start()
 
 
@@ -35,7 +35,7 @@ def late(answer_s):
 def stock_and_ours(place, attack):
     """The attack on each: no more memory than stock's, and some."""
     peaks = []
-    for tree in (PRISTINE, OURS):
+    for tree in (STOCK, OURS):
         server = Server(place, tree)
         attack(server)
         peaks.append(server.finish())
@@ -87,8 +87,8 @@ def test_sshd_a_little_more_than_the_window(place):
 
 
 def takes_much_late(place, late_s, limit, count):
-    """A client, and a channel whose reader takes so many bytes and stops,
-    over a path of so many seconds that it makes for itself."""
+    """A client that answers probes late_s seconds late, and a channel whose
+    reader takes `count` bytes and stops."""
     server = Server(place, options=[f"ChannelWindowMax {limit}"],
                     extensions=ext_info(BOUNDED, b"0"))
     server.client.probed = late(late_s)
@@ -184,7 +184,7 @@ def test_sshd_adjusts_of_no_channel(place):
     (0xffffffff, "Invalid data channel id")])
 def test_sshd_data_of_no_channel(place, unknown, word):
     """The end, as with stock."""
-    for tree in (PRISTINE, OURS):
+    for tree in (STOCK, OURS):
         server = Server(place, tree)
         server.session("cat")
         assert server.client.send_until_it_ends(
@@ -403,7 +403,7 @@ def test_sshd_answers_to_nothing(place):
 
 def test_ssh_more_than_the_window(place):
     peaks = []
-    for tree in (PRISTINE, OURS):
+    for tree in (STOCK, OURS):
         client = Client(place, tree)
         assert client.server.send_until_it_ends(
             (MSG_DATA, client.channel.remote_chanid, ZERO)
@@ -497,7 +497,7 @@ def test_ssh_adjusts_of_no_channel(place):
 
 def test_ssh_one_byte_packets(place):
     peaks = []
-    for tree in (PRISTINE, OURS):
+    for tree in (STOCK, OURS):
         client = Client(place, tree)
         tiny(client.server, client.channel.remote_chanid)
         assert client.ssh.stdout.read(TINY) == b"x" * TINY

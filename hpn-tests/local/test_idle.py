@@ -1,5 +1,5 @@
 """Connections that do nothing cost what they did: at most 2 % more memory
-than those of a pristine sshd beside it."""
+than those of a stock sshd beside it."""
 
 import pytest
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from loopback import OURS, PRISTINE, needs_root
+from loopback import OURS, STOCK, needs_root
 from options import KINDS, dump, folder, value          # noqa: F401
 
 MIB = 1024 * 1024
@@ -161,7 +161,7 @@ def test_man_page(page):
     if not shutil.which("mandoc"):
         pytest.skip("no mandoc")
     ours = os.path.join(OURS, page)
-    new = lint(ours) - lint(os.path.join(PRISTINE, page))
+    new = lint(ours) - lint(os.path.join(STOCK, page))
     assert not new, new
     text = subprocess.run(["mandoc", "-T", "ascii", ours], text=True,
                           capture_output=True, check=True).stdout

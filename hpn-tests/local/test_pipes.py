@@ -9,7 +9,7 @@ pytest.importorskip("fcntl")
 
 DEFAULT, WIDE = "65536", "262144"
 MIB = 1 << 20
-# Writes, or copies, so much, and says then what its pipes hold. Python's fcntl
+# Runs behind WRITE or ECHO, and prints what its pipes hold. Python's fcntl
 # knows the number of F_GETPIPE_SZ from 3.10 on.
 TELL = "import fcntl, sys\n" \
     "print(*(fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) for fd in {fds}), " \

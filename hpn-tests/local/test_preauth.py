@@ -16,18 +16,25 @@ import pytest
 from hostile import (BOUNDED, MSG_DATA, MSG_EXT_INFO, MSG_FAILURE, MSG_PING,
                      MSG_PONG, MSG_REQUEST, MSG_WINDOW_ADJUST, PROBE, Hostile,
                      Raw, ext_info, paramiko)
-from loopback import (OURS, PORT, PRISTINE, TOP, place,     # noqa: F401
+from loopback import (OURS, PORT, STOCK, TOP, place,     # noqa: F401
                       read, wait_until)
 
 PROGRAMS = ("sshd", "sshd-session", "sshd-auth")
 
-# What SECURITY.md lists: in every process, and in sshd-auth, too, which reads
-# packets
-ROWS = re.findall(r"^\| (every process|`sshd-auth`) \| (.*?) \|",
+# What SECURITY.md lists: in every process; in sshd-auth, too, which reads
+# packets; and in the sshd that listens
+ROWS = re.findall(r"^\| (every process|`sshd(?:-auth)?`) \| (.*?) \|",
                   read(f"{TOP}/SECURITY.md"), re.M)
-BEFORE_LOGIN = {name for where, names in ROWS if where == "every process"
-                for name in re.findall(r"`(\w+)`", names)}
-IN_AUTH = {name for _, names in ROWS for name in re.findall(r"`(\w+)`", names)}
+
+
+def listed(*processes):
+    return {name for where, names in ROWS if where in processes
+            for name in re.findall(r"`(\w+)`", names)}
+
+
+BEFORE_LOGIN = listed("every process")
+IN_AUTH = listed("every process", "`sshd-auth`")
+IN_LISTENER = listed("`sshd`")
 
 
 def make(tree, *arguments):
@@ -95,8 +102,8 @@ class Noting:
     @staticmethod
     def before(folder, patched, flags):
         """The same files without our patches."""
-        tree = f"{folder}/pristine"
-        copy_tree(PRISTINE, tree)
+        tree = f"{folder}/stock"
+        copy_tree(STOCK, tree)
         for name in patched:
             os.unlink(f"{tree}/{name}.o")
         make(tree, flags, *[f"{name}.o" for name in patched])
@@ -173,9 +180,12 @@ def test_copy_of_a_tree_with_sockets(tmp_path):
 
 def test_preauth(place, noting):        # noqa: F811
     noting.forget()
+    # Buffers that are worth raising
+    place.run(["sh", "-c", "echo 4096 131072 6291456 > "
+               "/proc/sys/net/ipv4/tcp_rmem"])
     place.sshd(noting.tree, "ChannelWindowMax 64M", "TCPCongestion cubic")
     # Another key than the user's
-    subprocess.run([f"{PRISTINE}/ssh-keygen", "-q", "-t", "ed25519", "-N", "",
+    subprocess.run([f"{STOCK}/ssh-keygen", "-q", "-t", "ed25519", "-N", "",
                     "-f", place.path("stranger")], check=True)
     refused = place.run([w if w != place.path("user") else
                          place.path("stranger") for w in
@@ -185,6 +195,7 @@ def test_preauth(place, noting):        # noqa: F811
     what_a_stranger_says(place)
     is_gone(place)
     print("sshd-auth:", *sorted(noting.ran("sshd-auth")))
+    print("sshd:", *sorted(noting.ran("sshd") - BEFORE_LOGIN))
     print("sshd-session:", *sorted(noting.ran("sshd-session")))
     assert noting.ran("sshd-auth") == IN_AUTH
     assert noting.ran("sshd-session") == BEFORE_LOGIN
@@ -192,6 +203,9 @@ def test_preauth(place, noting):        # noqa: F811
     before = noting.ran("sshd-session")
     assert place.still_serves()
     after = noting.ran("sshd-session") - before
-    assert {"channel_window_turn", "tcp_congestion_set"} <= after
+    assert {"channel_window_turn", "tcp_congestion_set",
+            "tcp_buffers_login"} <= after
     # And not in the process before it, which this login had, too
     assert noting.ran("sshd-auth") == IN_AUTH
+    # What the one that listens calls is noted as it runs
+    assert noting.ran("sshd") - BEFORE_LOGIN == IN_LISTENER

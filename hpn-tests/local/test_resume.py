@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from sftp_tools import OURS, PRISTINE, SERVER, content, entries, \
+from sftp_tools import OURS, STOCK, SERVER, content, entries, \
     make_tree, run, scp_argv
 
 SIZE = 3 << 20                      # bytes: a dozen requests
@@ -115,12 +115,12 @@ def test_large_ones_are_compared_in_pieces(resume, direction, same):
     assert resume.dest.read_bytes() == resume.source.read_bytes()
 
 
-needs_pristine = pytest.mark.skipif(
-    not os.path.exists(f"{PRISTINE}/sftp-server"),
-    reason="no build/pristine: see \"make pristine\"")
+needs_stock = pytest.mark.skipif(
+    not os.path.exists(f"{STOCK}/sftp-server"),
+    reason="no build/stock: see \"make stock\"")
 
 
-@needs_pristine
+@needs_stock
 @BOTH
 @pytest.mark.parametrize("have,later_s,kept", [
     (SIZE // 2, 1, True), (SIZE // 2, -1, False), (SIZE, 0, True),
@@ -131,7 +131,7 @@ def test_server_that_cannot_compare(resume, direction, have, later_s, kept):
     resume.dest.write_bytes((resume.source.read_bytes() + b"x")[:have])
     os.utime(resume.dest, (1000000000 + later_s,) * 2)
     status, error, moved = resume(direction,
-                                  server=f"{PRISTINE}/sftp-server")
+                                  server=f"{STOCK}/sftp-server")
     assert status == 0
     assert error.count("\n") == 1, error
     assert ("size and time" in error) == kept, error
@@ -148,7 +148,8 @@ def progress(path):
 
 
 def killed(argv, dest, at):
-    """Runs it and kills it once so much is there. Whether it was killed."""
+    """Runs argv and kills it once dest has `at` bytes. Returns whether it was
+    killed."""
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
                                stderr=subprocess.PIPE)
     end = time.monotonic() + 300
@@ -423,6 +424,23 @@ def test_client_that_reads_late(tmp_path, session):
     for sent in range(count):
         assert session.receive()[:9] == struct.pack(">BII", 101, sent, 0)
     deadline.cancel()
+
+
+def test_client_that_writes_and_reads_late(tmp_path, session):
+    """Once 256 KiB of replies wait, too, the server takes no more of what it
+    is sent than it can process."""
+    handle = session.open(tmp_path / "file", flags=WRITE | CREATE)
+    before, count = session.memory("VmHWM"), 16000
+    body = string(handle) + struct.pack(">Q", 0) + string(bytes(32 << 10))
+    deadline = threading.Timer(120, session.process.kill)
+    deadline.start()
+    for sent in range(count):
+        session.send(struct.pack(">BI", 6, sent) + body)
+    grown = session.memory("VmHWM") - before
+    for sent in range(count):
+        assert session.receive()[:9] == struct.pack(">BII", 101, sent, 0)
+    deadline.cancel()
+    assert grown < 4 << 10, f"{grown} kB"
 
 
 def test_client_that_never_reads(tmp_path, session):

@@ -14,7 +14,7 @@ import pytest
 
 from hostile import (MSG_DATA, MSG_REQUEST, PACKET, Client, Raw, Server,
                      is_full)
-from loopback import (OURS, PRISTINE, place,      # noqa: F401
+from loopback import (OURS, STOCK, place,      # noqa: F401
                       status_kib, wait_until)
 
 KIB, MIB = 1024, 1024 * 1024
@@ -53,7 +53,7 @@ def end(client):
 
 
 @pytest.mark.parametrize("tree, version, eof, said, status", [
-    (PRISTINE, OTHER, False, 0, 0),
+    (STOCK, OTHER, False, 0, 0),
     (OURS, OTHER, False, 0, 0),
     (OURS, OTHER, True, 0, 0),
     (OURS, OTHER, False, 3, 3),
@@ -104,7 +104,7 @@ def test_the_reader_stops(place):                       # noqa: F811
 
 def test_stock_loses_output(place):                     # noqa: F811
     """What ours waits for: stock ends with 0, and the output is cut off."""
-    client = Client(place, PRISTINE)
+    client = Client(place, STOCK)
     says(client, bytes(MIB))
     drops(client)
     assert client.ssh.wait(PATIENCE_S) == 0
@@ -125,7 +125,7 @@ def closed(client):
     return end(client)
 
 
-@pytest.mark.parametrize("tree", [PRISTINE, OURS])
+@pytest.mark.parametrize("tree", [STOCK, OURS])
 def test_the_terminal_goes(place, tree):                # noqa: F811
     """A window that is closed: EIO, and no error of the command's."""
     leader, follower = pty.openpty()
@@ -157,7 +157,7 @@ def test_the_disk_is_full_of_a_shared_connection(place):    # noqa: F811
     place.start(place.ssh("-M", "-N", "-S", control, "root@127.0.0.1"),
                 stdin=subprocess.DEVNULL)
     wait_until("the master", lambda: os.path.exists(control), PATIENCE_S)
-    for tree in (PRISTINE, OURS):
+    for tree in (STOCK, OURS):
         argv = place.ssh("-S", control, "root@127.0.0.1", "echo", "much",
                          tree=tree)
         with open("/dev/full", "wb") as full:
@@ -171,7 +171,7 @@ def test_the_disk_is_full_of_a_shared_connection(place):    # noqa: F811
             (0, "much\n", "")
 
 
-@pytest.mark.parametrize("tree", [PRISTINE, OURS])
+@pytest.mark.parametrize("tree", [STOCK, OURS])
 def test_standard_input_is_for_writing(place, tree):    # noqa: F811
     """As some daemons leave it: there is none, which is no error."""
     place.sshd(tree)
@@ -209,7 +209,7 @@ def limit(pid, more_kib):
 
 
 def receive(channel, n):
-    """Up to so many bytes: how many came before the channel's end."""
+    """Reads up to n bytes. Returns how many came before the channel's end."""
     came = 0
     while came < n:
         data = channel.recv(min(n - came, 64 * KIB))

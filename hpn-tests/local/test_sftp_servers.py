@@ -6,12 +6,12 @@ import shutil
 
 import pytest
 
-from sftp_tools import (BUILD, OURS, PRISTINE, SERVER, content, copy, entries,
+from sftp_tools import (BUILD, OURS, STOCK, SERVER, content, copy, entries,
                         make_tree)
 
 SERVERS = {
     "debian12": (f"{BUILD}/debian12/sftp-server", "see \"make debian12\""),
-    "pristine": (f"{BUILD}/pristine/sftp-server", "see \"make pristine\""),
+    "stock": (f"{BUILD}/stock/sftp-server", "see \"make stock\""),
     "green-end": ("/usr/libexec/gesftpserver", "see gesftpserver"),
     "go": (f"{BUILD}/gosftp/sftp-server", "see \"make gosftp\""),
 }
@@ -61,4 +61,4 @@ def test_server(sources, copies, server, tool, direction, what):
     assert {name: digest for name, (_, _, digest) in found.items()} == \
         {name: digest for name, (_, _, digest) in wanted.items()}
     if (status, found) != (0, wanted):
-        assert (status, found) == outcome(PRISTINE)
+        assert (status, found) == outcome(STOCK)

@@ -7,7 +7,7 @@ import pytest
 
 from hostile import (MSG_REQUEST, MSG_WINDOW_ADJUST, PING, Client, Raw,
                      Server)
-from loopback import (OURS, PRISTINE, TOP, place,      # noqa: F401
+from loopback import (OURS, STOCK, TOP, place,      # noqa: F401
                       read, wait_until)
 
 KIB = 1024
@@ -31,7 +31,7 @@ def extensions(log):
 
 @pytest.mark.parametrize("said_by", ["sshd", "ssh"])
 def test_our_extension_is_the_last(place, said_by):     # noqa: F811
-    trees = (OURS, PRISTINE) if said_by == "sshd" else (PRISTINE, OURS)
+    trees = (OURS, STOCK) if said_by == "sshd" else (STOCK, OURS)
     sshd = place.sshd(trees[0], "LogLevel DEBUG2")
     done = place.run(place.ssh("root@127.0.0.1", "true", tree=trees[1],
                                level="DEBUG2"))
@@ -71,10 +71,10 @@ def conversation(place, ssh, sshd, command):            # noqa: F811
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_conversations_are_stocks(place, command):      # noqa: F811
-    stock = conversation(place, PRISTINE, PRISTINE, command)
+    stock = conversation(place, STOCK, STOCK, command)
     assert 90 in stock[0] and 91 in stock[1] and MSG_CLOSE in stock[2]
-    assert conversation(place, OURS, PRISTINE, command) == stock
-    assert conversation(place, PRISTINE, OURS, command) == stock
+    assert conversation(place, OURS, STOCK, command) == stock
+    assert conversation(place, STOCK, OURS, command) == stock
     assert conversation(place, OURS, OURS, command) == stock
 
 
@@ -90,7 +90,7 @@ def test_ssh_says_what_stock_says(place, length):       # noqa: F811
     """To a server that has pings, and that answers late: less than a MiB is
     no reason to ask for the path."""
     says = []
-    for tree in (PRISTINE, OURS):
+    for tree in (STOCK, OURS):
         client = Client(place, tree, extensions=PING, slow_s=0.1)
         client.channel.sendall(bytes(length))
         client.take(length)
@@ -109,7 +109,7 @@ def test_ssh_says_what_stock_says(place, length):       # noqa: F811
 @pytest.mark.parametrize("length", [0, 5, 900 * KIB])
 def test_sshd_says_what_stock_says(place, length):      # noqa: F811
     says = []
-    for tree in (PRISTINE, OURS):
+    for tree in (STOCK, OURS):
         server = Server(place, tree)
         channel = server.session("wc -c", slow_s=0.1)
         channel.sendall(bytes(length))
@@ -132,6 +132,6 @@ def test_the_probe_has_the_name(place):                 # noqa: F811
                       *place.ssh(
                           "-o", f"ProxyCommand={OURS}/sshd -i -f {config}",
                           "root@127.0.0.1", "cat > /dev/null",
-                          tree=PRISTINE, level="DEBUG1")])
+                          tree=STOCK, level="DEBUG1")])
     assert done.returncode == 0, done.stderr
     assert f"rtype {header('BDP_PATH_PROBE')} reply 1" in done.stderr

@@ -4,7 +4,7 @@
     {home}              a folder with the keys user and host, user.ppk for
                         PuTTY and user.db, host.db for Dropbear; ssh_config
     {source} {copy}     files: of the server and the client, or the reverse
-    {tree}              build/pristine or build/openssh, whose ssh it is
+    {tree}              build/stock or build/openssh, whose ssh it is
     {build} {cache} {here} {python}
     {fingerprint}       of the host's key
 
@@ -23,7 +23,7 @@ BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 CACHE = os.path.join(
     os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")),
     "openssh-bdp", "interop")
-TREES = ("pristine", "openssh")
+TREES = ("stock", "openssh")
 DIRECTIONS = ("get", "put")
 
 
@@ -215,7 +215,7 @@ def have(program):
 
 def fingerprint(home):
     return subprocess.run(
-        [f"{BUILD}/pristine/ssh-keygen", "-lf", f"{home}/host.pub"],
+        [f"{BUILD}/stock/ssh-keygen", "-lf", f"{home}/host.pub"],
         check=True, capture_output=True, text=True).stdout.split()[1]
 
 

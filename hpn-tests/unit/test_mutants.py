@@ -23,8 +23,8 @@ def load():
 
 mutants = load()
 pytestmark = pytest.mark.skipif(
-    not os.path.exists(mutants.OURS) or not os.path.exists(mutants.PRISTINE),
-    reason="no build/openssh and build/pristine")
+    not os.path.exists(mutants.OURS) or not os.path.exists(mutants.STOCK),
+    reason="no build/openssh and build/stock")
 
 
 def test_every_file_has_tests():

@@ -9,7 +9,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OPENSSH = os.path.join(BUILD, "openssh")
-PRISTINE = os.path.join(BUILD, "pristine")
+STOCK = os.path.join(BUILD, "stock")
 UNITTESTS = os.path.join(OPENSSH, "regress", "unittests")
 
 
@@ -42,11 +42,11 @@ def test_ours(program):
 
 
 @pytest.mark.parametrize("only", ["memory", "channel"])
-def test_pristine_buffers_fail(only):
+def test_stock_buffers_fail(only):
     """That the buffer tests can fail: upstream's buffers do. (Its sshbuf test
     proper would copy 64 GB.)"""
-    make(PRISTINE, "bdp-test_chanbuf")
-    done = run(PRISTINE, "bdp-test_chanbuf", TEST_CHANBUF_ONLY=only)
+    make(STOCK, "bdp-test_chanbuf")
+    done = run(STOCK, "bdp-test_chanbuf", TEST_CHANBUF_ONLY=only)
     assert done.returncode != 0
     assert "failed" in done.stdout + done.stderr
 

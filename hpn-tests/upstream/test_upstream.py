@@ -1,4 +1,4 @@
-"""Upstream's own tests, all of them and as they are, on pristine OpenSSH and
+"""Upstream's own tests, all of them and as they are, on stock OpenSSH and
 on ours: each comes out the same. (LTESTS="transfer rekey": only those.) What
 came out is left in build/upstream for hpn-tests/results."""
 
@@ -13,7 +13,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
-REGRESS = os.path.join(BUILD, "pristine", "regress", "Makefile")
+REGRESS = os.path.join(BUILD, "stock", "regress", "Makefile")
 LISTS = {"t-exec": "LTESTS", "interop-tests": "INTEROP_TESTS",
          "extra-tests": "EXTRA_TESTS"}
 LIMIT_S = 1800
@@ -83,17 +83,17 @@ def record(target, name, stock, ours):
                          ids=[" ".join(filter(None, (t, n)))
                               for t, _, n in every()])
 def test_upstream(target, variable, name):
-    for tree in ("pristine", "openssh"):
+    for tree in ("stock", "openssh"):
         if not os.path.exists(os.path.join(BUILD, tree, ".built")):
             pytest.skip(f"no build/{tree}: see \"make {tree}\"")
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         both = [pool.submit(outcome, tree, target, variable, name)
-                for tree in ("pristine", "openssh")]
+                for tree in ("stock", "openssh")]
     results = [b.result() for b in both]
     record(target, name, *results)
     (stock, said, n_stock), (ours, our, n_ours) = results
-    print(f"pristine {stock}, {n_stock}; ours {ours}, {n_ours}")
-    assert ours == stock, f"pristine {stock}:\n{said}\nours {ours}:\n{our}"
+    print(f"stock {stock}, {n_stock}; ours {ours}, {n_ours}")
+    assert ours == stock, f"stock {stock}:\n{said}\nours {ours}:\n{our}"
     assert n_ours == n_stock
     if stock == "failed":
         pytest.skip(f"fails with both here: {said.splitlines()[-2:]}")

@@ -341,7 +341,7 @@ def test_lay_makes_configure(tmp_path):
                     "openssh-*/configure", "openssh-*/config.h.in"],
                    check=True)
     subprocess.run(["gzip", path], check=True)
-    done = lay(f"{path}.gz", tmp_path / "tree", "pristine")
+    done = lay(f"{path}.gz", tmp_path / "tree", "stock")
     assert done.returncode == 0, done.stderr
     assert os.access(tmp_path / "tree" / "configure", os.X_OK)
     assert (tmp_path / "tree" / "config.h.in").exists()

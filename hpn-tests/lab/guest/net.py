@@ -15,10 +15,13 @@ there they would reach into TCP's small-queue accounting.
 """
 
 import os
+import re
 import subprocess
 import time
 
 TCP_BUFFER_MAX = 512 << 20          # bytes, what "raised" buffers may grow to
+PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
+                       "..", "debian", "overlay", "10-long-path.conf")
 PACKET = 1514                       # bytes, as netem counts them
 QUEUE_MIN = 64                      # packets
 
@@ -96,7 +99,8 @@ class Path:
     """The routers of a network that is up, and what changes on them.
 
     Packets leave a host as they will be on the wire (gso_max_segs 1): TCP's
-    super-packets would pass netem's delay and rate 64 KB at once. The routes
+    super-packets would pass netem's delay and rate 64 KB at once. That is so
+    with "gso", where more data fits into a buffer. The routes
     name the congestion control, as a namespace may not make just any of the
     kernel's its default.
     """
@@ -104,6 +108,8 @@ class Path:
     def __init__(self, spec):
         self.spec = dict(spec)
         whole = "gso_max_segs 1"
+        if spec.get("gso"):
+            whole = ""
         if spec.get("via") == "relay":  # the links to it are as good as none
             self.spec.update(rate_mbit=10000, rtt_us=200, slot_us=0,
                              queue_packets=100000)
@@ -148,7 +154,7 @@ class Path:
 
     def change(self, fields):
         """The path has these fields from now on; "down": 1 cuts it;
-        "clock_s" steps the clock by so much, which is the lab's own."""
+        "clock_s" steps the clock, which is the lab's own, by that time."""
         if "clock_s" in fields:
             assert os.environ["LAB_BACKEND"] == "uml"
             time.clock_settime(time.CLOCK_REALTIME,
@@ -163,15 +169,29 @@ class Path:
                 for device in devices], router)
 
 
+def buffers(spec, host):
+    """The host's sysctls of TCP's buffers."""
+    which = spec.get("tcp_buffers", "raised")
+    if isinstance(which, dict):
+        which = which.get(host, "raised")
+    if which == "raised":
+        return dict.fromkeys(("tcp_rmem", "tcp_wmem"),
+                             f"4096 131072 {TCP_BUFFER_MAX}")
+    if which == "package":
+        with open(PACKAGE) as f:
+            return dict(re.findall(r"^net\.ipv4\.(\w+) = (.*)$", f.read(),
+                                   re.M))
+    return {}
+
+
 def sysctl(ns, spec):
     values = {"tcp_no_metrics_save": "1", "ip_forward": "0"}
     if spec.get("aqm"):
         values["tcp_ecn"] = "1"
     if ns.startswith("router"):
         values["ip_forward"] = "1"
-    elif spec.get("tcp_buffers", "raised") == "raised":
-        values["tcp_rmem"] = values["tcp_wmem"] = \
-            f"4096 131072 {TCP_BUFFER_MAX}"
+    else:
+        values.update(buffers(spec, ns))
     values.update(spec.get("sysctls", {}).get(ns, {}))
     subprocess.run(
         ["ip", "netns", "exec", ns, "sh", "-ec", "".join(

@@ -22,7 +22,7 @@ def make(path, size):
 
 
 def make_tree(path, dirs, files, size):
-    """So many directories with so many files each, no two the same."""
+    """Makes `dirs` directories of `files` files each, no two alike."""
     for i in range(dirs):
         os.makedirs(f"{path}/{i}")
         for k in range(files):

@@ -112,6 +112,17 @@ def start_sshd(host, tree, spec):
     return sshd
 
 
+def stop_server(server, port, *children):
+    """Ends a server on the host "server" and all processes with these names,
+    and returns once its port is free for the next one."""
+    server.terminate()
+    server.wait()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if read(f"/proc/{pid}/comm").decode().strip() in children:
+            os.kill(int(pid), 9)
+    wait_until("the port", lambda: not listens("server", port))
+
+
 def configure_client(spec):
     """Keys, and a configuration that ssh, scp and sftp read with -F."""
     keygen = os.path.join(spec["keygen"], "ssh-keygen")
@@ -131,6 +142,14 @@ def configure_client(spec):
     lines += spec.get("ssh_options", [])
     with open(f"{LAB}/ssh_config", "w") as f:
         f.write("\n".join(lines) + "\n")
+
+
+def log_in_before(spec):
+    """Logins to the server, which ssh may remember."""
+    os.makedirs(os.path.expanduser("~/.ssh"), 0o700, exist_ok=True)
+    for _ in range(spec["logins"]):
+        on("client", ssh_argv(spec) + ["server", "true"],
+           stdin=subprocess.DEVNULL).wait()
 
 
 def ssh_argv(spec, *options):

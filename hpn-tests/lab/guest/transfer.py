@@ -61,7 +61,7 @@ def change_path(spec, path):
 
 
 def kill(spec):
-    """Kills an end's processes when so many bytes have arrived."""
+    """Kills an end's processes when the bytes of kill's "at" have arrived."""
     names = {"client": ("ssh",), "server": ("sshd-session",)}
     wait_until("the moment to kill", lambda: sampler.arrived(spec) >=
                spec["kill"]["at"], timeout_s=600)
@@ -90,9 +90,9 @@ def hold_path(path, seconds):
 
 
 def stall(spec, path):
-    """Stops the receiving process or the path when so many bytes have come,
-    for so many seconds. Leaves in "stalls" from when to when that was. (A
-    reader stops itself, and so does a relay.)"""
+    """Stops the receiving process or the path: at each number of bytes that
+    has arrived, for its number of seconds. Writes the start and the end of each
+    stall to "stalls". (A reader stops itself, and so does a relay.)"""
     with open(out("stalls"), "w", buffering=1) as f:
         for at, seconds in zip(spec["stalls"]["at"],
                                spec["stalls"]["seconds"]):
@@ -180,8 +180,11 @@ def prepare(spec):
         servers = [tools.start_sshd("server", spec["server"], spec)]
         tools.start_relay(spec, 22)
         return path, servers
-    return path, [tools.start_sshd(host, spec["server"], spec)
-                  for host in net.hosts(spec)[1:]]
+    servers = [tools.start_sshd(host, spec["server"], spec)
+               for host in net.hosts(spec)[1:]]
+    if "logins" in spec:
+        tools.log_in_before(spec)
+    return path, servers
 
 
 def finish(spec, processes):

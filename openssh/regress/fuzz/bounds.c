@@ -151,7 +151,7 @@ bounds_end(int whole)
 	}
 }
 
-/* Mappings of sshbuf-mem.c; those of a leak are counted until the end. */
+/* Counts the mappings of sshbuf-mem.c. Leaked ones count until the end. */
 
 void *
 __wrap_mmap(void *p, size_t len, int prot, int flags, int fd, off_t off)
@@ -191,7 +191,7 @@ empty_directory(const char *dir)
 	struct dirent *dp;
 	DIR *d;
 
-	/* What was fuzzed may have taken our permission. */
+	/* The fuzzed code may have taken our permission away. */
 	chmod(dir, 0700);
 	if ((d = opendir(dir)) == NULL)
 		finding("opendir \"%s\": %s", dir, strerror(errno));

@@ -17,7 +17,7 @@
 #ifndef BOUNDS_H
 #define BOUNDS_H
 
-/* What one input of a fuzzer may cost. More of it is a finding: abort(). */
+/* Bounds on what one input of a fuzzer may cost. abort() beyond them. */
 
 /*
  * An input starts. It may take cpu_s seconds of CPU time, and memory bytes at
@@ -25,7 +25,7 @@
  */
 void	 bounds_start(u_int cpu_s, int64_t memory);
 
-/* Looks at memory. To be called often. */
+/* Checks the memory in use. Call it often. */
 void	 bounds_check(void);
 
 /*

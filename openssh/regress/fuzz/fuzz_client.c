@@ -61,17 +61,17 @@
 #include "input.h"
 
 #define CPU_S		30		/* seconds, for an input */
-/* Bytes: what may have been asked for, and all else */
+/* Bytes: the requests in flight, and 32 MiB for everything else */
 #define MEMORY		(SFTP_INFLIGHT_MAX + 32 * 1024 * 1024)
 #define DESCRIPTORS	64		/* RLIMIT_NOFILE */
-#define REPLIES		4000		/* that are right; then all fails, */
-#define REPLIES_MAX	(2 * REPLIES)	/* and then there are no more */
+#define REPLIES		4000		/* from here on every request fails */
+#define REPLIES_MAX	(2 * REPLIES)	/* after these no reply comes */
 #define FILE_MAX	(256 * 1024)	/* bytes that are written to a file */
 #define LEVELS		5		/* of directories, here and there */
 #define HANDLES		4096
 #define THREADS		4096
 
-/* What a server is told of, and whether it is a directory's handle */
+/* A handle that a server has given out */
 struct handle {
 	int level;
 	int entries;		/* 1: they are yet to be told */
@@ -268,12 +268,12 @@ end_threads(void)
 	lock = NULL;
 }
 
-/* Messages that say that we are wrong, and not the server */
+/* Log messages that mean a bug of the client's, not of the server's */
 static void
 see_message(LogLevel level, int forced, const char *msg, void *ctx)
 {
 	static const char *ours[] = {
-		"nothing is under way", "under way already",
+		"no event can come", "is outstanding already",
 		"still in queue", "sshbuf", "offset < 0", NULL
 	};
 	u_int i;
@@ -353,7 +353,7 @@ take_requests(struct server *s)
 	bounds_check();
 }
 
-/* Replies. What can't be put is no matter here. */
+/* Replies. A failure to put something is ignored. */
 
 static int
 is_dir(const char *path)
@@ -716,7 +716,7 @@ __wrap_poll(struct pollfd *pfd, nfds_t npfd, int timeout)
 	return n;
 }
 
-/* What _FORTIFY_SOURCE makes of it */
+/* What poll() is called with _FORTIFY_SOURCE */
 int
 __wrap___poll_chk(struct pollfd *pfd, nfds_t npfd, int timeout, size_t len)
 {

@@ -81,7 +81,7 @@ static int unsafe(const char *);
 
 #define CPU_S		10		/* seconds, for an input */
 #define MEMORY		(16 * 1024 * 1024)	/* bytes */
-/* Of each queue: what is taken at once, and a message that is not whole */
+/* Bytes in each queue: one read, and one message that is not whole */
 #define QUEUE_MAX	(2 * SFTP_MAX_MSG_LENGTH + 4)
 #define PIPE_SIZE	(64 * 1024)	/* that of standard output */
 #define ATOMIC		4096		/* free bytes that poll(2) wants */
@@ -117,7 +117,7 @@ unsafe(const char *path)
 	return 1;
 }
 
-/* Requests; the batch takes them. What can't be put is no matter here. */
+/* Requests are put into the batch. A failure to put something is ignored. */
 
 static void
 put_path(struct sshbuf *m)
@@ -219,7 +219,7 @@ put_extended(struct sshbuf *m)
 		put_raw(m);
 }
 
-/* What a request of that kind has behind its id */
+/* Puts what a request of a type has after its id. */
 static void
 put_body(struct sshbuf *m, u_int type)
 {
@@ -267,7 +267,7 @@ put_body(struct sshbuf *m, u_int type)
 	}
 }
 
-/* One request, as many times as the client likes */
+/* Puts one request, as many times as the client likes. */
 static void
 request(void)
 {
@@ -423,7 +423,7 @@ make_files(void)
 		abort();
 }
 
-/* What the end of the process would have done */
+/* Does what the end of the process would have done. */
 static void
 forget(void)
 {

@@ -39,6 +39,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../plain_packet.h"
 #include "sshbuf.h"
 #include "ssherr.h"
 #include "ssh2.h"
@@ -82,7 +83,7 @@ cleanup_exit(int i)
 	longjmp(ended, 1);
 }
 
-/* Where a channel's data comes from, or goes to. Keeps the other end of it. */
+/* Opens a source or reader of a channel's data. Keeps its other end. */
 static int
 endpoint(u_int what, int *other)
 {
@@ -120,7 +121,7 @@ channel_kind(u_int what)
 	return kinds[what % 4];
 }
 
-/* A channel of ours, of the state that it has once it is asked for */
+/* Makes a channel that we have asked the peer to open. */
 static Channel *
 new_channel(struct ssh *ssh, int type)
 {
@@ -273,22 +274,14 @@ connection(int fd, u_int how)
 	return ssh;
 }
 
-/* A packet as it is on the wire before there are keys: RFC 4253, 6 */
+/* The peer sends a packet, without keys. */
 static void
 packet(struct ssh *ssh, u_char type, const u_char *payload, size_t len)
 {
-	static u_char wire[PAYLOAD_MAX + 32];
-	size_t pad = 8 - (4 + 1 + 1 + len) % 8;
+	static u_char wire[PAYLOAD_MAX + PLAIN_PACKET_MORE];
 
-	if (pad < 4)
-		pad += 8;
-	POKE_U32(wire, 1 + 1 + len + pad);
-	wire[4] = pad;
-	wire[5] = type;
-	memcpy(wire + 6, payload, len);
-	memset(wire + 6 + len, 0, pad);
-	if (ssh_packet_process_incoming(ssh, (const char *)wire,
-	    6 + len + pad) != 0)
+	len = plain_packet(wire, type, payload, len);
+	if (ssh_packet_process_incoming(ssh, (const char *)wire, len) != 0)
 		longjmp(ended, 1);
 	ssh_dispatch_run_fatal(ssh, DISPATCH_NONBLOCK, NULL);
 }
@@ -352,7 +345,7 @@ data(struct ssh *ssh, int extended)
 	    SSH2_MSG_CHANNEL_DATA, payload, at + 4 + len);
 }
 
-/* Each held to what the peer was let send, and to what is read ahead */
+/* No channel holds more than the peer's credit, or reads too far ahead. */
 static void
 check_channels(struct ssh *ssh, size_t output)
 {
@@ -505,7 +498,9 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	turns = TURNS;
 	nfar = 0;
 	memset(far, -1, sizeof(far));
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, net) == -1)
+	/* A disconnect writes what waits, and nobody reads it: that fails. */
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, net) == -1 ||
+	    shutdown(net[1], SHUT_RD) == -1)
 		abort();
 	if (setjmp(ended) == 0) {
 		ssh = connection(net[0], input_byte());

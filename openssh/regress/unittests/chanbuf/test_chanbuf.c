@@ -18,7 +18,7 @@
  * What it costs to pass bytes through the two buffers behind a window, counted
  * in bytes copied: neither may depend on how long the queue is. The linker
  * routes the copying functions through the counters below. Uses upstream's
- * interfaces only, so that it can be run on a pristine tree (and fail there).
+ * interfaces only, so that it can be run on a stock tree (and fail there).
  */
 
 #include "includes.h"
@@ -87,7 +87,7 @@ __wrap___memmove_chk(void *d, const void *s, size_t n, size_t dlen)
 	return __real_memmove(d, s, n);
 }
 
-/* Hundredths of a byte copied for each byte passed. */
+/* Returns the bytes copied for each byte passed, in hundredths. */
 static uint64_t
 cost(uint64_t passed)
 {
@@ -118,7 +118,7 @@ assert_flat(const uint64_t *costs, size_t n)
 	ASSERT_U64_LE(most * 10, least * 11);
 }
 
-/* A queue of size bytes: filled, then passed through TURNS times. */
+/* Fills a queue of `size` bytes and passes it through TURNS times. */
 static uint64_t
 buffer_cost(u_int size)
 {
@@ -293,7 +293,7 @@ contents(void)
 
 /*
  * All of them, or the one whose name is in TEST_CHANBUF_ONLY: a failed test
- * ends the program, and a pristine tree has to be seen failing each.
+ * ends the program, and a stock tree has to be seen failing each.
  */
 static int
 wanted(const char *name)

@@ -29,8 +29,8 @@ struct conn {
 };
 
 /*
- * Makes one that is logged in, with keys that leave everything as plain text,
- * by way of a socket pair. flags are the peer's, KEX_HAS_*; limit (bytes) is
+ * Opens a connection over a socket pair. It is logged in, and its ciphers leave
+ * everything as plain text. flags (KEX_HAS_*) are the peer's; limit (bytes) is
  * ChannelWindowMax.
  */
 void	 conn_open(struct conn *conn, int server, u_int flags, uint32_t limit);
@@ -38,10 +38,10 @@ void	 conn_open(struct conn *conn, int server, u_int flags, uint32_t limit);
 /* From now on it sends (MODE_OUT) or receives (MODE_IN) by this cipher. */
 void	 conn_keys(struct conn *conn, int mode, const char *cipher);
 
-/* Frees it, and the channels that it still has. */
+/* Frees the connection and the channels that it still has. */
 void	 conn_close(struct conn *conn);
 
-/* A channel of a kind ("session"), open, without descriptors. */
+/* Returns a new open channel of a kind ("session") without descriptors. */
 Channel	*conn_channel(struct conn *conn, char *ctype);
 
 /* Frees a channel and its window. */
@@ -53,18 +53,15 @@ void	 conn_channel_free(struct conn *conn, Channel *c);
  */
 void	 conn_comes(Channel *c, struct sshbuf *buf, size_t len);
 
-/*
- * The consumer takes up to len bytes of buf. Returns how many there were to
- * take.
- */
+/* The consumer takes up to len bytes of buf. Returns how many it took. */
 size_t	 conn_goes(Channel *c, struct sshbuf *buf, size_t len);
 
-/* As channels.c in its turn. Returns the credit that was given, in bytes. */
+/* Does what channels.c does in a turn. Returns the credit given (bytes). */
 u_int	 conn_turn(struct conn *conn, Channel *c);
 
 /*
- * What was sent since the last time: the number of messages of a type, of which
- * the last one's payload is put into buf if it is not NULL.
+ * Returns the number of messages of a type that were sent since the last call.
+ * The last one's payload is put into buf, unless that is NULL.
  */
 u_int	 conn_sent(struct conn *conn, u_char type, struct sshbuf *buf);
 

@@ -60,13 +60,13 @@ struct fake {
 
 extern struct fake fake;
 
-/* Everything is real again. */
+/* Makes everything real again. */
 void	 fake_reset(void);
 
-/* sshbuf_len() of buf is len bytes from now on, whatever buf has. */
+/* Makes sshbuf_len() of buf return len, whatever buf has. */
 void	 fake_len(const struct sshbuf *buf, size_t len);
 
-/* And is what buf has, as for buffers that are to be freed. */
+/* Ends that for buf: call it before the buffer is freed. */
 void	 fake_len_ends(const struct sshbuf *buf);
 
 #endif /* FAKE_H */

@@ -29,7 +29,7 @@
 
 #define PIECE	(64 * 1024)
 
-/* Whether n bytes at d have them. */
+/* Returns 1 if the n bytes at d contain the len bytes sought, else 0. */
 static int
 has(const u_char *d, size_t n, const u_char *masked, const u_char *mask,
     size_t len)

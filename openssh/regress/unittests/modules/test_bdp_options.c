@@ -31,8 +31,6 @@
 #include "bdp-options.h"
 #include "bounded-input.h"
 #include "kex.h"
-#include "sftp.h"
-#include "sftp-finish.h"
 #include "ssherr.h"
 #include "sshbuf.h"
 
@@ -101,7 +99,7 @@ copy(void)
 	TEST_DONE();
 }
 
-/* What comes of a limit and a list, as another process takes them. */
+/* Reads a limit and a list of names as a process that is sent them does. */
 static int
 get(struct bdp_options *o, uint32_t max, const char *names)
 {
@@ -209,25 +207,6 @@ announce(void)
 	TEST_DONE();
 }
 
-static void
-rest(void)
-{
-	struct sftp_finish rest = { 0 };
-	struct sshbuf *msg = sshbuf_new();
-
-	TEST_START("answers to what follows the data, from a message");
-	sftp_finish_add(&rest, 7);
-	ASSERT_INT_EQ(sshbuf_put_u32(msg, SSH2_FX_FAILURE), 0);
-	ASSERT_INT_EQ(sftp_finish_take(&rest, 6, msg), 0);
-	ASSERT_SIZE_T_EQ(sshbuf_len(msg), 4);
-	ASSERT_INT_EQ(sftp_finish_end(&rest), 0);
-	ASSERT_INT_EQ(sftp_finish_take(&rest, 7, msg), 1);
-	ASSERT_SIZE_T_EQ(sshbuf_len(msg), 0);
-	ASSERT_INT_EQ(sftp_finish_end(&rest), -1);
-	sshbuf_free(msg);
-	TEST_DONE();
-}
-
 void
 test_bdp_options(void)
 {
@@ -235,5 +214,4 @@ test_bdp_options(void)
 	copy();
 	transfer();
 	announce();
-	rest();
 }

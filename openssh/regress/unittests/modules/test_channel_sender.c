@@ -58,7 +58,7 @@ void test_channel_sender(void);
 static struct conn conn;
 static struct path_info path;
 
-/* A channel whose peer takes all there is */
+/* Returns a new channel whose peer has given all the credit there can be. */
 static Channel *
 sender(void)
 {
@@ -69,7 +69,7 @@ sender(void)
 	return c;
 }
 
-/* Bytes that wait for the kernel */
+/* Makes len bytes wait in the output buffer for the kernel. */
 static void
 unsent(size_t len)
 {
@@ -86,7 +86,7 @@ start(uint64_t rate)
 	return sender();
 }
 
-/* Time passes, after which the path is seen as it is now. */
+/* Lets time pass until the path is looked at again. */
 static void
 look_again(Channel *c)
 {

@@ -49,6 +49,7 @@
 #include "conn.h"
 #include "fake.h"
 #include "fixture.h"
+#include "../../plain_packet.h"
 
 #define RATE		125000		/* bytes/ms, 1 Gbit/s */
 #define BOUNDED		KEX_HAS_BOUNDED_INPUT
@@ -65,7 +66,10 @@ start(int server, u_int flags, uint32_t limit)
 	fixture_open(&conn, &path, server, flags, limit);
 }
 
-/* So much comes each ms, as the window allows, and is taken at once. */
+/*
+ * `rate` bytes come each ms, or what the window allows, and are consumed at
+ * once.
+ */
 static void
 deliver(Channel *c, u_int rate, u_int ms)
 {
@@ -77,7 +81,7 @@ deliver(Channel *c, u_int rate, u_int ms)
 	}
 }
 
-/* The line of ~#, without the blanks around it; empty if there is none */
+/* Returns the line of ~# without the blanks around it, or an empty string. */
 static const char *
 status(const Channel *c)
 {
@@ -273,20 +277,20 @@ peers(void)
 	}
 }
 
-/* The ms after which the main loop is to look at a channel; -1 for never */
+/* Returns the ms after which the main loop looks at a channel, -1 for never. */
 static int
 wakes_in(const Channel *c)
 {
 	struct timespec timeout;
 
 	ptimeout_init(&timeout);
-	channel_window_wait(conn.ssh, c, &timeout);
+	channel_window_timeout(conn.ssh, c, &timeout);
 	return ptimeout_get_ms(&timeout);
 }
 
 /*
- * What came at once after a stall is not returned at once to a stock sender,
- * but all of it is in the end, though nothing more comes.
+ * A stock sender gets the credit for what arrived in a burst after a stall bit
+ * by bit. It gets all of it, even if nothing more arrives.
  */
 static void
 withheld(void)
@@ -306,7 +310,7 @@ withheld(void)
 	credit = conn_turn(&conn, c);
 	ASSERT_U_INT_LE(credit, 2 * MIB);
 	ASSERT_INT_GT(wakes_in(c), 0);
-	channel_window_wait(conn.ssh, c, NULL);
+	channel_window_timeout(conn.ssh, c, NULL);
 	c->flags |= CHAN_CLOSE_RCVD;
 	ASSERT_INT_EQ(wakes_in(c), -1);
 	c->flags &= ~CHAN_CLOSE_RCVD;
@@ -443,6 +447,32 @@ probes(int ping)
 	ASSERT_U_INT_EQ(rtt_us(c), 20 * MS);
 	conn_close(&conn);
 	sshbuf_free(b);
+}
+
+/* A pong that comes in a packet is timed by the clock that timed the ping. */
+static void
+pong(void)
+{
+	struct sshbuf *ping = sshbuf_new();
+	u_char wire[100 + PLAIN_PACKET_MORE], type;
+	size_t len;
+
+	ASSERT_PTR_NE(ping, NULL);
+	start(0, BOUNDED | KEX_HAS_PING, LIMIT);
+	fake.now_us += 1000000000ULL * MS;	/* eleven days */
+	deliver(conn_channel(&conn, "session"), RATE, 20);
+	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, ping), 1);
+	fake.now_us += 100 * MS;
+	ASSERT_SIZE_T_LE(sshbuf_len(ping), 100);
+	len = plain_packet(wire, SSH_RTT_PONG, sshbuf_ptr(ping),
+	    sshbuf_len(ping));
+	ASSERT_INT_EQ(ssh_packet_process_incoming(conn.ssh,
+	    (const char *)wire, len), 0);
+	ASSERT_INT_EQ(ssh_packet_read_poll_seqnr(conn.ssh, &type, NULL), 0);
+	ASSERT_U64_EQ(conn.ssh->inband->rtt_us,
+	    fake.now_us - conn.ssh->inband->sent_us);
+	conn_close(&conn);
+	sshbuf_free(ping);
 }
 
 /* Nothing is asked before a MiB, nor ever if opening took as long as TCP. */
@@ -866,6 +896,36 @@ frees(void)
 	conn_close(&conn);
 }
 
+/* Peers whose input must stay small, by the version in their banner */
+static void
+banners(void)
+{
+	static const struct {
+		const char *version;
+		int small;
+	} t[] = {
+		{ "OpenSSH_2.9p2", 1 }, { "OpenSSH_3.0.2p1", 1 },
+		{ "OpenSSH_3.1p1", 1 }, { "OpenSSH_3.9p1", 1 },
+		{ "OpenSSH_4.0", 1 }, { "OpenSSH_4.1p1", 1 },
+		{ "OpenSSH_4.2p1", 1 }, { "OpenSSH_4.3p2 Debian-9", 1 },
+		{ "OpenSSH_4.4p1", 0 }, { "OpenSSH_5.3", 0 },
+		{ "OpenSSH_9.2p1", 0 }, { "OpenSSH_10.0", 0 },
+		{ "Sun_SSH_1.0.1", 1 }, { "Sun_SSH_1.1.4", 1 },
+		{ "Sun_SSH_2.4", 0 }, { "another", 0 }, { "", 0 },
+	};
+	u_int i;
+
+	start(0, 0, LIMIT);
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		test_subtest_info("%s", t[i].version);
+		conn.ssh->compat = 0;
+		compat_banner(conn.ssh, t[i].version);
+		ASSERT_INT_EQ((conn.ssh->compat & SSH_BUG_SMALL_INPUT) != 0,
+		    t[i].small);
+	}
+	conn_close(&conn);
+}
+
 void
 test_channel_window(void)
 {
@@ -874,11 +934,13 @@ test_channel_window(void)
 	fixture_run("channel window, what waits here counts", waiting);
 	fixture_run("channel window, it follows the path", follows);
 	fixture_run("channel window, by what the peer can take", peers);
+	fixture_run("channel window, peers known by their banner", banners);
 	fixture_run("channel window, withheld credit wakes the main loop",
 	    withheld);
 	fixture_run("channel window, late segments", late);
 	fixture_run("channel window, how often the socket is asked", asks);
 	fixture_run_both("channel window, probes by request and ping", probes);
+	fixture_run("channel window, a pong's packet is timed", pong);
 	fixture_run("channel window, a probe when it is needed", needed);
 	fixture_run("channel window, what is timed", timed);
 	fixture_run("channel window, a forwarder's round trip", forwarder);

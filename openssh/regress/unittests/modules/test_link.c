@@ -43,7 +43,7 @@
 #define PACKET		(32U * 1024)
 #define MIB		(1024 * 1024)
 #define LIMIT		WINDOW_BUDGET_DEFAULT
-#define UNSPENT_MAX	(8 * 1024 * 1024)	/* rule 3 */
+#define UNSPENT_MAX	(8 * 1024 * 1024)	/* bytes, of a stock sender */
 #define MSS		1448
 #define TURN		(256 * 1024)	/* the main loop's */
 #define STEPS_PER_RTT	256
@@ -138,7 +138,7 @@ sender_step(struct link *l, u_int slot)
 	l->steps++;
 }
 
-/* Of the path with its queue, but twice that of the path at most */
+/* Returns the RTT with the queue, at most twice that of the empty path. */
 static uint64_t
 loaded_rtt_us(const struct link *l)
 {
@@ -169,10 +169,10 @@ receiver_turn(struct link *l, uint64_t arrived, uint64_t *reader)
 		l->adjusts += credit != 0;
 	}
 	l->target_max = MAXIMUM(l->target_max, l->cw.target);
-	/* Rule 5 */
+	/* Never more than the limit, nor less than stock */
 	ASSERT_U64_LE(l->window + l->backlog, LIMIT);
 	ASSERT_U32_GE(l->cw.target, BASE);
-	/* Rule 1: never more than three times what a round trip brought */
+	/* At most three times what a round trip brought */
 	l->delivered_max = MAXIMUM(l->delivered_max, l->cw.bdp);
 	ASSERT_U64_LE(l->cw.target, MAXIMUM(BASE,
 	    (l->late ? 17 : 3) * l->delivered_max));
@@ -229,7 +229,7 @@ link_round(struct link *l, u_int round)
 		l->full_round = round;
 	if (round > ROUNDS - 10)
 		l->backlog_end_max = MAXIMUM(l->backlog_end_max, l->backlog);
-	/* Rule 8 */
+	/* The larger the window, the more bytes an adjust is for */
 	ASSERT_U64_LE(l->adjusts - adjusts, WINDOW_QUANTUM);
 }
 
@@ -270,8 +270,8 @@ link_random(struct link *l, u_int i)
 }
 
 /*
- * Round trips in which a window that triples, or is the headroom over the mean
- * of the last two, gets from the initial one to bytes.
+ * Returns the round trips that a window takes from its initial size to `bytes`
+ * if it triples in each, or exceeds the mean of the last two by the headroom.
  */
 static u_int
 rounds_to_reach(uint64_t bytes, int bounded)
@@ -301,21 +301,24 @@ fast_reader(enum startup startup, int bounded)
 		l.bounded = bounded;
 		link_run(&l);
 		bdp = l.rate * STEPS_PER_RTT;
-		/* Rule 1, once growth is over */
+		/* BDP and headroom, once growth is over */
 		ASSERT_U64_LE(l.cw.target, MAXIMUM(BASE, bdp + bdp / 10 +
 		    MINIMUM(2 * bdp, MAXIMUM(WINDOW_HEADROOM_MAX,
 		    bounded ? bdp / 2 + bdp / 20 : 0))));
-		/* Rule 7 */
+		/* Where stock's window suffices it stays that */
 		if (3 * bdp <= BASE)
 			ASSERT_U64_EQ(l.target_max, BASE);
-		if (!bounded)	/* rule 3 */
+		if (!bounded)
 			ASSERT_U64_LE(l.unspent_max, UNSPENT_MAX);
 		if (bdp + bdp / 20 > LIMIT) {
 			ASSERT_U32_EQ(l.cw.target, LIMIT);
 			continue;	/* the budget is the bottleneck */
 		}
 		ASSERT_U64_GE(l.cw.target, bdp);
-		/* Rule 2; the headroom of 3 limits a startup, and has to */
+		/*
+		 * The window is never the bottleneck, except that the bound on
+		 * unspent credit has to limit a startup.
+		 */
 		if (bounded && startup != OPEN_WINDOW)
 			ASSERT_U64_LE(l.limited * 100, l.steps * 2);
 		if (startup == OPEN_WINDOW) {
@@ -326,7 +329,7 @@ fast_reader(enum startup startup, int bounded)
 	}
 }
 
-/* Where data is late, the window is no bottleneck either (rule 2). */
+/* Where data is late, the window is no bottleneck either. */
 static void
 late_data(enum startup startup)
 {
@@ -395,7 +398,7 @@ slow_reader(void)
 			l.bounded = i & 1;
 			l.reader = MAXIMUM(l.rate * percent / 100, 1);
 			link_run(&l);
-			/* Rule 4 */
+			/* The window follows the reader, not the link. */
 			ASSERT_U64_LE(l.backlog_end_max,
 			    BASE + WINDOW_LAG + l.reader * STEPS_PER_RTT / 4);
 			ASSERT_U64_LE(l.cw.target, BASE +
@@ -404,7 +407,7 @@ slow_reader(void)
 	}
 }
 
-/* What waits while the reader stops comes back in a burst: that is no rate. */
+/* A reader that goes on takes its backlog in a burst, which is no rate. */
 static void
 reader_in_bursts(void)
 {

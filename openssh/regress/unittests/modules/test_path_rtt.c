@@ -40,7 +40,7 @@ struct flow {
 	uint64_t now_us, consumed;
 };
 
-/* ms milliseconds at rate bytes/ms, asked once an RTT. Returns the answer. */
+/* Runs ms milliseconds at rate bytes/ms. Returns the last RTT (us) in use. */
 static uint64_t
 flow_run(struct flow *f, uint64_t ms, uint64_t rate, uint64_t rtt_us)
 {
@@ -224,8 +224,9 @@ sources(void)
 }
 
 /*
- * A LAN's RTT is shorter than a turn of the main loop, which brings much now
- * and nothing then; a queue of our own makes it longer, and no other path.
+ * A LAN's RTT is shorter than a turn of the main loop. One turn brings much and
+ * the next nothing. A queue of our own makes the RTT longer, but it is still
+ * the same path.
  */
 static void
 test_lan_in_bursts(void)

@@ -15,8 +15,8 @@
  */
 
 /*
- * Poly1305 by OpenSSL is upstream's. Padding is never the same, and none
- * of it is kept.
+ * OpenSSL's Poly1305 gives the same tags as upstream's. Padding is different in
+ * each packet, and none of it stays in memory.
  */
 
 #include "includes.h"

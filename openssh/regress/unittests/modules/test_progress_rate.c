@@ -84,7 +84,7 @@ many_looks(void)
 	ASSERT_INT_EQ(shown > 299 * MB && shown < 301 * MB, 1);
 }
 
-/* Clocks that stand or step back, counts that do; a pause in the background */
+/* Clocks and counts that stand or step back, and a stop in the background */
 static void
 odd(void)
 {

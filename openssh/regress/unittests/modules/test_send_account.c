@@ -95,7 +95,7 @@ odd(void)
 	percents(&cs, 0, 100, 0);
 }
 
-/* What is cut off a packet, and its rest, end where it would have. */
+/* A packet and its rest end where the packet would have ended. */
 static void
 pieces(void)
 {

@@ -28,7 +28,7 @@
 
 void test_sftp_bottleneck(void);
 
-/* A transfer that did each of these for so long (s), in turns of a second */
+/* Simulates a transfer that does each thing for s[] seconds, turn by turn. */
 static void
 transfer(struct sftp_times *l, const int s[SFTP_DOINGS])
 {

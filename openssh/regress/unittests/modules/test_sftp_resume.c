@@ -32,12 +32,19 @@
 
 #include "../test_helper/test_helper.h"
 
+#include "packet.h"
+#include "channels.h"
 #include "digest.h"
+#include "log.h"
+#include "misc.h"
 #include "sshbuf.h"
 #include "ssherr.h"
 #include "sftp.h"
 #include "sftp-check-file.h"
 #include "sftp-resume.h"
+#include "conn.h"
+#include "fake.h"
+#include "fixture.h"
 
 #define SIZE	600000		/* bytes of the file: more than two reads */
 
@@ -72,6 +79,47 @@ test_at(void)
 		ASSERT_U64_EQ(sftp_resume_at(&t[i].r), t[i].at);
 		TEST_DONE();
 	}
+}
+
+/* What the user is told of a file, at the level for it */
+static void
+test_say(void)
+{
+	static const struct {
+		struct sftp_resume r;
+		LogLevel level;
+		const char *line;
+	} t[] = {
+		{ { 9, 0, 5, 5, SFTP_SAME_UNKNOWN }, 0, "" },
+		{ { 9, 4, 5, 5, SFTP_SAME_NO }, SYSLOG_LEVEL_INFO,
+		    "\"f\" is not what the source begins with: "
+		    "sending all of it\n" },
+		{ { 9, 10, 5, 5, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
+		    "\"f\" is not what the source begins with: "
+		    "sending all of it\n" },
+		{ { 9, 9, 5, 6, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
+		    "\"f\" may not be what the source begins with: "
+		    "sending all of it\n" },
+		{ { 9, 4, 5, 5, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
+		    "\"f\": keeping 4 bytes because of size and time only: "
+		    "the server can't compare content\n" },
+		{ { 9, 4, 5, 1, SFTP_SAME_YES }, SYSLOG_LEVEL_DEBUG1,
+		    "\"f\": 4 of 9 bytes are the same\n" },
+	};
+	struct heard heard;
+	u_int i;
+
+	TEST_START("what the user is told");
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		test_subtest_info("%u", i);
+		fixture_listen(&heard, "");
+		sftp_resume_say(&t[i].r, "f");
+		fixture_listen_ends();
+		ASSERT_STRING_EQ(heard.lines, t[i].line);
+		if (t[i].line[0] != '\0')
+			ASSERT_INT_EQ(heard.level, t[i].level);
+	}
+	TEST_DONE();
 }
 
 /* A file of SIZE bytes without a name */
@@ -404,7 +452,7 @@ test_compare(void)
 	struct sftp_compare c;
 	struct sshbuf *m;
 	int a = a_file(content), b = a_file(content), back;
-	u_int asked;
+	u_int asked, i;
 
 	ASSERT_INT_EQ(ftruncate(a, LEN), 0);
 	ASSERT_INT_EQ(ftruncate(b, LEN), 0);
@@ -449,6 +497,28 @@ test_compare(void)
 	ASSERT_INT_EQ(c.same, SFTP_SAME_NO);
 	sshbuf_free(m);
 	TEST_DONE();
+	TEST_START("one piece is read at a time, and each once");
+	m = sshbuf_new();
+	ASSERT_PTR_NE(m, NULL);
+	sftp_compare_start(&c, a, LEN);
+	c.step = STEP;
+	for (asked = 0; asked < 3; asked++) {
+		sshbuf_reset(m);
+		ASSERT_INT_EQ(sftp_compare_ask(&c, m, 100 + asked,
+		    (const u_char *)"h", 1), 0);
+	}
+	for (i = 0; i < 5; i++) {
+		for (asked = 0; asked < SFTP_COMPARE_AHEAD; asked++)
+			ASSERT_INT_EQ(c.piece[asked].digested,
+			    asked < MINIMUM(i, 3));
+		sftp_compare_read(&c);
+		ASSERT_INT_EQ(c.piece[0].failed, 0);
+		/* A second look would fail now. */
+		c.fd = i >= 2 ? -1 : a;
+	}
+	ASSERT_INT_EQ(c.piece[2].failed, 0);
+	sshbuf_free(m);
+	TEST_DONE();
 	TEST_START("an answer to nothing");
 	m = sshbuf_new();
 	ASSERT_PTR_NE(m, NULL);
@@ -470,6 +540,7 @@ void
 test_sftp_resume(void)
 {
 	test_at();
+	test_say();
 	test_digests();
 	test_bound();
 	test_write_only();

@@ -28,13 +28,20 @@
 
 #include "../test_helper/test_helper.h"
 
+#include "ssh2.h"
+#include "packet.h"
+#include "channels.h"
+#include "log.h"
 #include "misc.h"
+#include "sshbuf.h"
+#include "conn.h"
+#include "fake.h"
+#include "fixture.h"
 #include "sftp-inflight.h"
 #include "sftp-finish.h"
 #include "sftp-slots.h"
 #include "sftp.h"
 
-#define MIB		(1024 * 1024)
 #define LONG_US		200000
 
 void test_sftp_slots(void);
@@ -45,7 +52,7 @@ fill(struct sftp_slots *r, uint64_t size)
 {
 	u_int n;
 
-	for (n = 0; sftp_slots_file(r, size) == SFTP_PLACE_HERE; n++)
+	for (n = 0; sftp_slots_file_start(r, size) == SFTP_START_NOW; n++)
 		sftp_slots_begin(r, 0, size);
 	return n;
 }
@@ -55,7 +62,7 @@ fill_dirs(struct sftp_slots *r)
 {
 	u_int n;
 
-	for (n = 0; sftp_slots_dir(r); n++)
+	for (n = 0; sftp_slots_may_start_dir(r); n++)
 		sftp_slots_begin(r, 1, 0);
 	return n;
 }
@@ -97,13 +104,14 @@ test_descriptors(void)
 		ASSERT_INT_EQ(sftp_slots_parallel(&r), 1);
 		ASSERT_U_INT_EQ(fill_dirs(&r), t[i].dirs);
 		ASSERT_U_INT_EQ(fill(&r, 1), t[i].files);
-		ASSERT_INT_EQ(r.files + r.dirs + 1 <=
+		ASSERT_INT_EQ(r.file_jobs + r.dir_jobs + 1 <=
 		    MINIMUM(t[i].here, t[i].there) / 2, 1);
 		/* One that ends makes room for one. */
 		sftp_slots_end(&r, 0, 1);
 		ASSERT_U_INT_EQ(fill(&r, 1), 1);
 		if (t[i].dirs != 0) {
 			sftp_slots_end(&r, 1, 0);
+			ASSERT_U_INT_EQ(r.file_jobs, t[i].files);
 			ASSERT_U_INT_EQ(fill_dirs(&r), 1);
 		}
 	}
@@ -114,8 +122,8 @@ test_descriptors(void)
 	/* It has none, or does not say how many: one file after the other */
 	sftp_slots_limit(&r, 0);
 	sftp_slots_rtt(&r, LONG_US);
-	ASSERT_INT_EQ(sftp_slots_file(&r, 1), SFTP_PLACE_ALONE);
-	ASSERT_INT_EQ(sftp_slots_dir(&r), 0);
+	ASSERT_INT_EQ(sftp_slots_file_start(&r, 1), SFTP_START_ALONE);
+	ASSERT_INT_EQ(sftp_slots_may_start_dir(&r), 0);
 	for (i = 0; i < 6; i++) {
 		start(&r, SFTP_SLOTS_FILES, i, 1000, LONG_US);
 		ASSERT_INT_EQ(sftp_slots_parallel(&r), 0);
@@ -126,14 +134,21 @@ test_descriptors(void)
 	start(&r, SFTP_SLOTS_FILES, 1024, 1000, LONG_US);
 	for (i = 0; i < 7; i++)
 		sftp_slots_begin(&r, 0, 1);
-	sftp_slots_full(&r);
+	for (i = 0; i < 3; i++)
+		sftp_slots_begin(&r, 1, 0);
+	sftp_slots_freeze(&r);
+	ASSERT_U_INT_EQ(r.jobs_limit, 10);
+	for (i = 0; i < 3; i++)
+		sftp_slots_end(&r, 1, 0);
+	sftp_slots_freeze(&r);
+	ASSERT_U_INT_EQ(r.jobs_limit, 7);
 	ASSERT_U_INT_EQ(fill(&r, 1), 0);
 	sftp_slots_rtt(&r, LONG_US);
 	ASSERT_U_INT_EQ(fill(&r, 1) + fill_dirs(&r), 0);
 	/* There is always room for one. */
-	while (r.files != 0)
+	while (r.file_jobs != 0)
 		sftp_slots_end(&r, 0, 1);
-	sftp_slots_full(&r);
+	sftp_slots_freeze(&r);
 	ASSERT_U_INT_EQ(fill(&r, 1), 1);
 	TEST_DONE();
 }
@@ -147,8 +162,8 @@ test_files(void)
 	TEST_START("incomplete files");
 	for (i = 0; i <= SFTP_SLOTS_FILES + 1; i++) {
 		sftp_slots_init(&r, i);
-		for (n = 0; sftp_slots_open(&r); n++)
-			r.open++;
+		for (n = 0; sftp_slots_may_open(&r); n++)
+			r.incomplete++;
 		ASSERT_U_INT_EQ(n, MINIMUM(MAXIMUM(i, 1), SFTP_SLOTS_FILES));
 		ASSERT_INT_EQ(sftp_slots_parallel(&r), i > 1);
 	}
@@ -159,8 +174,8 @@ test_files(void)
 	start(&r, SFTP_SLOTS_FILES, 1024, 1000, LONG_US);
 	ASSERT_U_INT_EQ(fill(&r, 10 * MIB), 6);
 	ASSERT_U_INT_EQ(fill(&r, 4 * MIB), 1);
-	ASSERT_U64_EQ(r.bytes, 64 * MIB);
-	ASSERT_INT_EQ(sftp_slots_file(&r, 1), SFTP_PLACE_LATER);
+	ASSERT_U64_EQ(r.file_bytes, 64 * MIB);
+	ASSERT_INT_EQ(sftp_slots_file_start(&r, 1), SFTP_START_LATER);
 	ASSERT_U_INT_EQ(fill(&r, 0), 430);
 	/* What ends gives its bytes back, again and again. */
 	for (i = 0; i < 100; i++) {
@@ -171,11 +186,12 @@ test_files(void)
 
 	TEST_START("large files");
 	start(&r, SFTP_SLOTS_FILES, 1024, 1000, LONG_US);
-	ASSERT_INT_EQ(sftp_slots_file(&r, 16 * MIB), SFTP_PLACE_HERE);
-	ASSERT_INT_EQ(sftp_slots_file(&r, 16 * MIB + 1), SFTP_PLACE_ALONE);
-	ASSERT_INT_EQ(sftp_slots_file(&r, UINT64_MAX), SFTP_PLACE_ALONE);
+	ASSERT_INT_EQ(sftp_slots_file_start(&r, 16 * MIB), SFTP_START_NOW);
+	ASSERT_INT_EQ(sftp_slots_file_start(&r, 16 * MIB + 1),
+	    SFTP_START_ALONE);
+	ASSERT_INT_EQ(sftp_slots_file_start(&r, UINT64_MAX), SFTP_START_ALONE);
 	r.alone = 1;
-	ASSERT_INT_EQ(sftp_slots_file(&r, 0), SFTP_PLACE_LATER);
+	ASSERT_INT_EQ(sftp_slots_file_start(&r, 0), SFTP_START_LATER);
 	TEST_DONE();
 }
 
@@ -194,6 +210,7 @@ static void
 test_asked(void)
 {
 	struct sftp_inflight d;
+	uint64_t asked;
 	double now = 1;
 	u_int i;
 
@@ -217,7 +234,9 @@ test_asked(void)
 	sftp_inflight_opened(&d, now, now + 2);
 	for (i = 0; i < 100000; i++)
 		sftp_inflight_got(&d, 255 * 1024, now += 0.0001);
-	ASSERT_U64_LE(ask(&d, 255 * 1024), SFTP_INFLIGHT_MAX);
+	asked = ask(&d, 255 * 1024);
+	ASSERT_U64_LE(asked, SFTP_INFLIGHT_MAX);
+	ASSERT_U64_GT(asked, SFTP_INFLIGHT_BASE);
 	/* One file may always send as many as it may have. */
 	sftp_inflight_init(&d, 0, now);
 	for (i = 1; i < sftp_inflight_max(&d, 32768); i++)
@@ -228,6 +247,11 @@ test_asked(void)
 	TEST_DONE();
 
 	TEST_START("an open behind data is no round trip time");
+	/* It is the best that there is until there is a better one. */
+	sftp_inflight_init(&d, 0, now);
+	sftp_inflight_ask(&d, 1000);
+	sftp_inflight_opened(&d, now, now + 5);
+	ASSERT_U64_GE(d.rtt_us, 4999999);
 	sftp_inflight_init(&d, 0, now);
 	sftp_inflight_opened(&d, now, now + 0.1);
 	sftp_inflight_ask(&d, 1000);
@@ -245,6 +269,8 @@ static void
 test_rest(void)
 {
 	struct sftp_finish rest = { 0 };
+	struct heard heard;
+	struct sshbuf *m;
 
 	TEST_START("answers to what follows the data");
 	ASSERT_INT_EQ(sftp_finish_got(&rest, 0, SSH2_FX_FAILURE), 0);
@@ -258,6 +284,31 @@ test_rest(void)
 	ASSERT_INT_EQ(sftp_finish_end(&rest), 0); /* as stock: attributes */
 	ASSERT_INT_EQ(sftp_finish_got(&rest, 9, SSH2_FX_FAILURE), 1);
 	ASSERT_INT_EQ(sftp_finish_end(&rest), -1);
+	TEST_DONE();
+
+	TEST_START("answers to what follows the data, from a message");
+	m = sshbuf_new();
+	ASSERT_PTR_NE(m, NULL);
+	memset(&rest, 0xff, sizeof(rest));
+	rest.n = 0;
+	sftp_finish_add(&rest, 7);
+	sftp_finish_add(&rest, 8);
+	fixture_listen(&heard, "remote");
+	ASSERT_INT_EQ(sftp_finish_end(&rest), 0);
+	ASSERT_STRING_EQ(heard.lines, "");
+	ASSERT_INT_EQ(sshbuf_put_u32(m, SSH2_FX_FAILURE), 0);
+	/* One to something else is left to whoever has asked. */
+	ASSERT_INT_EQ(sftp_finish_take(&rest, 9, m), 0);
+	ASSERT_SIZE_T_EQ(sshbuf_len(m), 4);
+	ASSERT_INT_EQ(sftp_finish_end(&rest), 0);
+	ASSERT_INT_EQ(sftp_finish_take(&rest, 8, m), 1);
+	ASSERT_SIZE_T_EQ(sshbuf_len(m), 0);
+	ASSERT_U_INT_EQ(rest.status[0], SSH2_FX_OK);
+	ASSERT_U_INT_EQ(rest.status[1], SSH2_FX_FAILURE);
+	ASSERT_INT_EQ(sftp_finish_end(&rest), -1);
+	ASSERT_STRING_EQ(heard.lines, "close remote: Failure\n");
+	fixture_listen_ends();
+	sshbuf_free(m);
 	TEST_DONE();
 }
 

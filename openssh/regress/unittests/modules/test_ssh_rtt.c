@@ -27,6 +27,7 @@
 #include "../test_helper/test_helper.h"
 
 #include "misc.h"
+#include "sshbuf.h"
 #include "ssh-rtt.h"
 
 #define MS	1000ULL
@@ -47,6 +48,10 @@ samples(void)
 	ssh_rtt_answer(&ib, now += 200 * MS);
 	ASSERT_U64_EQ(ib.rtt_us, 200 * MS);
 	ASSERT_U64_EQ(ib.least_us, 200 * MS);
+	/* A quarter of what is new, three quarters of what was */
+	ssh_rtt_sent(&ib, now);
+	ssh_rtt_answer(&ib, now += 300 * MS);
+	ASSERT_U64_EQ(ib.rtt_us, 225 * MS);
 	/* Behind bulk data answers take longer */
 	for (i = 0; i < 100; i++) {
 		/* At most one in a round trip */
@@ -76,6 +81,11 @@ pongs(void)
 	ssh_rtt_pong(&ib, (const u_char *)"PING!", 5, now + 1);
 	ssh_rtt_pong(&ib, first, sizeof(first) - 1, now + 1);
 	ASSERT_U64_EQ(ib.rtt_us, 0);
+	/* Keystroke timing obfuscation sends pings of its own. */
+	memcpy(ping, first, sizeof(ping));
+	ping[0] ^= 1;
+	ssh_rtt_pong(&ib, ping, sizeof(ping), now + 1);
+	ASSERT_U64_EQ(ib.rtt_us, 0);
 	/* One that got lost, and is answered after all */
 	ASSERT_INT_EQ(ssh_rtt_due(&ib, now + SSH_RTT_LOST_US - 1), 0);
 	now += SSH_RTT_LOST_US;
@@ -94,6 +104,34 @@ pongs(void)
 	ssh_rtt_compose(ssh_rtt_sent(&ib, now), ping);
 	ssh_rtt_pong(&ib, ping, sizeof(ping), now + 1);
 	ASSERT_U64_EQ(ib.rtt_us, 0);
+	TEST_DONE();
+}
+
+/* The packet of a pong: its payload is a string. */
+static void
+packets(void)
+{
+	struct ssh_rtt ib;
+	struct sshbuf *body = sshbuf_new();
+	u_char ping[SSH_RTT_PING_LEN];
+	uint64_t now = 5000 * MS;
+
+	TEST_START("path inband, the string in a pong's packet");
+	ASSERT_PTR_NE(body, NULL);
+	memset(&ib, 0, sizeof(ib));
+	ssh_rtt_compose(ssh_rtt_sent(&ib, now), ping);
+	/* A string that ends before its length says so */
+	ASSERT_INT_EQ(sshbuf_put_u32(body, sizeof(ping) + 1), 0);
+	ASSERT_INT_EQ(sshbuf_put(body, ping, sizeof(ping)), 0);
+	ssh_rtt_reply(&ib, body, now + 100 * MS);
+	ASSERT_U64_EQ(ib.rtt_us, 0);
+	sshbuf_reset(body);
+	ASSERT_INT_EQ(sshbuf_put_string(body, ping, sizeof(ping)), 0);
+	ssh_rtt_reply(&ib, body, now + 100 * MS);
+	ASSERT_U64_EQ(ib.rtt_us, 100 * MS);
+	/* packet.c reads it, too. */
+	ASSERT_SIZE_T_EQ(sshbuf_len(body), 4 + sizeof(ping));
+	sshbuf_free(body);
 	TEST_DONE();
 }
 
@@ -146,6 +184,7 @@ hostile(void)
 	ssh_rtt_sent(&ib, now);
 	ssh_rtt_answer(&ib, now - 700 * MS);
 	ASSERT_U64_EQ(ib.rtt_us, 1);
+	ASSERT_U64_EQ(ib.least_us, 1);
 	for (i = 0; i < 10; i++) {
 		ssh_rtt_sent(&ib, now);
 		ssh_rtt_answer(&ib, now);
@@ -186,6 +225,7 @@ test_ssh_rtt(void)
 	exchanges();
 	samples();
 	pongs();
+	packets();
 	rekeying();
 	hostile();
 }

@@ -15,14 +15,15 @@
  */
 
 /*
- * A stock sender on paths that stall: what it can't send of the credit it
- * holds lies in its input buffer, which must stay under 8 MiB.
+ * A stock sender on paths that stall. It reads data for all of its credit. The
+ * data that it can't send yet is in its input buffer, which must stay under
+ * 8 MiB.
  *
- * Time goes in steps of 0.5 ms. Spent credit goes into a buffer before the
- * path: its kernel's, as long as the path, or the sockets to a relay, which
- * hold far less. The path takes that at its rate. Half an RTT later it is in
- * the receiver's kernel, and credit takes as long to come back. What a stall
- * holds up goes on all at once when it ends.
+ * The simulation has steps of 0.5 ms. The sender writes data into a buffer in
+ * front of the path. That is its kernel's, which holds a BDP, or the sockets to
+ * a relay, which hold far less. The path takes data from the buffer at its rate
+ * and delivers it to the receiver's kernel half an RTT later. Credit takes as
+ * long to come back. When a stall ends, all that it held up arrives at once.
  */
 
 #include "includes.h"
@@ -45,7 +46,7 @@
 #define PACKET		(32U * 1024)
 #define TURN		(256 * 1024)	/* the main loop's */
 #define UNSPENT_MAX	(8 * 1024 * 1024)
-#define RELAY_ROOM	(256 * 1024)	/* bytes on to a relay at once */
+#define RELAY_ROOM	(256 * 1024)	/* bytes in the sockets to a relay */
 #define STEP_US		500
 #define STEPS(ms)	((ms) * 1000 / STEP_US)
 #define RELAY_MOST	(4 * 1024 * 1024)	/* bytes */
@@ -72,8 +73,7 @@ struct flow {
 	/* configuration */
 	uint64_t rate;		/* bytes a step */
 	uint64_t half;		/* steps, half of the RTT */
-	int relay;		/* the RTT is SSH's own, the sender's buffer
-				 * small */
+	int relay;		/* 1: a relay is in the way */
 	enum where where;
 	uint64_t stall;		/* steps */
 
@@ -87,7 +87,7 @@ struct flow {
 	uint64_t arrived, backlog, consumed;	/* receiver, bytes */
 	uint32_t window;
 
-	/* what was seen */
+	/* result, bytes */
 	uint64_t unspent_max;
 };
 
@@ -106,7 +106,7 @@ now_us(const struct flow *f)
 	return 1000000 + f->step * STEP_US;
 }
 
-/* Bytes that may wait to enter the path. */
+/* Returns how many bytes may wait to enter the path. */
 static uint64_t
 room(const struct flow *f)
 {
@@ -114,7 +114,10 @@ room(const struct flow *f)
 	    MAXIMUM(2 * f->half * f->rate, RELAY_ROOM);
 }
 
-/* Smoothed once a round trip: by 1/4 in band, over 8 steps of it by TCP. */
+/*
+ * Returns the RTT in use. SSH smooths its own by 1/4, once a round trip. TCP
+ * smooths by 1/8, about eight times a round trip.
+ */
 static uint64_t
 measured_rtt_us(struct flow *f)
 {
@@ -238,9 +241,9 @@ flow_init(struct flow *f, uint64_t mbit, uint64_t rtt_ms, int relay)
 }
 
 /*
- * Paths that stall, once they are full, each time for what they carry
- * most_bytes in or less: unspent credit, and goodput. Raw TCP would have all of
- * the rate, as what a stall holds up comes later.
+ * Checks unspent credit and goodput on full paths that stall. No stall is
+ * longer than the path takes to carry most_bytes. Raw TCP would have all of the
+ * rate, because what a stall holds up arrives later.
  */
 static void
 stall(enum where where, int relay, uint64_t most_bytes)
@@ -289,7 +292,7 @@ start(void)
 	flow_run(&f, STEPS(3000));
 	f.unspent_max = 0;
 	flow_run(&f, STEPS(3000));
-	ASSERT_U64_LE(f.unspent_max, WINDOW_HEADROOM_UNKNOWN + TURN);
+	ASSERT_U64_LE(f.unspent_max, WINDOW_HEADROOM_UNBOUNDED + TURN);
 }
 
 void

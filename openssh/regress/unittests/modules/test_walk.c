@@ -14,7 +14,7 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-/* Windows of a whole connection: what must hold after each of any steps. */
+/* The windows of a connection: what must hold after every random step. */
 
 #include "includes.h"
 

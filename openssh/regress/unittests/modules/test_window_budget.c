@@ -14,7 +14,7 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-/* The budget of a connection: shares, guarantees, return of what was lent. */
+/* A connection's budget: shares, guarantees, and what is lent and returned */
 
 #include "includes.h"
 
@@ -128,7 +128,7 @@ random_asks(void)
 	TEST_DONE();
 }
 
-/* Bytes that all take if each gets its want, f at most; me wants `want`. */
+/* Returns the bytes in use if each gets what it wants, up to f; me: `want`. */
 static uint64_t
 taken(const struct window_budget_share *s, u_int n, u_int me, uint32_t want,
     uint32_t f)
@@ -141,7 +141,7 @@ taken(const struct window_budget_share *s, u_int n, u_int me, uint32_t want,
 	return sum;
 }
 
-/* What window_budget_ask() is to return: the largest part that all can have */
+/* Returns what window_budget_ask() should: the largest part for all. */
 static uint32_t
 expected(const struct window_budget_share *s, u_int n, u_int me, uint32_t want)
 {

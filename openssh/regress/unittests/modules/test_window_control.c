@@ -189,7 +189,7 @@ standing(void)
 	TEST_DONE();
 }
 
-/* An RTT that jumps makes the history too short to tell, for one of it. */
+/* After a jump of the RTT the history is too short for one (new) RTT. */
 static void
 standing_too_short(void)
 {

@@ -14,7 +14,7 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-/* The decision on a channel's credit: facts in, credit out, nothing else. */
+/* A decision on a channel's credit depends on its facts and nothing else. */
 
 #include "includes.h"
 
@@ -123,7 +123,7 @@ budget(void)
 	TEST_DONE();
 }
 
-/* What is out is the window and what waits, at most what a number holds. */
+/* Outstanding credit is window plus backlog, at most 2^32-1 bytes. */
 static void
 outstanding(void)
 {

@@ -15,8 +15,8 @@
  */
 
 /*
- * What packets leave in memory: nothing of any but channel data. And when the
- * peer may say what it is in EXT_INFO.
+ * Packets leave nothing in memory, unless they are channel data. A peer's
+ * EXT_INFO counts only when it may come.
  */
 
 #include "includes.h"
@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "../test_helper/test_helper.h"
+#include "../../plain_packet.h"
 
 #include "sshbuf.h"
 #include "ssherr.h"
@@ -63,7 +64,7 @@ start(int server)
 	fixture_open(&conn, &path, server, 0, LIMIT);
 }
 
-/* A new one each time, which is nowhere but in what it is put into */
+/* Makes a new secret, of which there is no copy elsewhere in memory. */
 static void
 put_secret(u_char *to)
 {
@@ -139,22 +140,16 @@ begun(void)
 }
 #endif
 
-/* A packet comes as it does without keys (RFC 4253, 6), and is read. */
+/* A packet comes, without keys, and is read. */
 static void
 comes(u_char type, const u_char *body, size_t len)
 {
 	static u_char wire[40000];
-	size_t pad = 8 - (4 + 1 + 1 + len) % 8;
 
-	if (pad < 4)
-		pad += 8;
-	POKE_U32(wire, 1 + 1 + len + pad);
-	wire[4] = pad;
-	wire[5] = type;
-	memcpy(wire + 6, body, len);
-	memset(wire + 6 + len, 0, pad);
+	ASSERT_SIZE_T_LE(len + PLAIN_PACKET_MORE, sizeof(wire));
+	len = plain_packet(wire, type, body, len);
 	ASSERT_INT_EQ(ssh_packet_process_incoming(conn.ssh,
-	    (const char *)wire, 6 + len + pad), 0);
+	    (const char *)wire, len), 0);
 	explicit_bzero(wire, sizeof(wire));
 }
 

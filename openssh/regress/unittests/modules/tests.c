@@ -24,8 +24,11 @@ void test_window_link(void);
 void test_window_budget(void);
 void test_path_rtt(void);
 void test_ssh_rtt(void);
+void test_tcp_buffers(void);
+void test_tcp_limit(void);
 void test_window_max(void);
 void test_bdp_options(void);
+void test_quick_start(void);
 void test_send_account(void);
 void test_cipher_order(void);
 void test_poly1305(void);
@@ -50,6 +53,8 @@ tests_core(void)
 	test_window_budget();
 	test_path_rtt();
 	test_ssh_rtt();
+	test_tcp_buffers();
+	test_tcp_limit();
 }
 
 /* Those that take their time */
@@ -76,6 +81,7 @@ tests(void)
 	test_wipes();
 	test_window_max();
 	test_bdp_options();
+	test_quick_start();
 	test_send_account();
 	test_cipher_order();
 	test_sftp_inflight();

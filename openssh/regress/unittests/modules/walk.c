@@ -40,7 +40,7 @@
 #define BASE		((uint32_t)CHAN_SES_WINDOW_DEFAULT)
 #define MIB		(1024U * 1024)
 
-/* What the channels of a walk should add up to, seen from without */
+/* What the walk knows of a channel without asking the modules */
 struct book {
 	int bulk;
 	uint64_t consumed;	/* bytes, ever */
@@ -78,7 +78,7 @@ magnitude(struct walk *w, u_int bits)
 	return ((uint64_t)1 << shift) + (((uint64_t)next(w) << shift) >> 8);
 }
 
-/* Not a macro, which would take what it returns twice. */
+/* A function, because a macro would evaluate an argument twice. */
 static uint64_t
 least(uint64_t a, uint64_t b)
 {
@@ -105,7 +105,7 @@ paced(struct book *book, uint32_t credit)
 		return NULL;
 	}
 	took_us = MINIMUM(took_us, cw->rtt_us);
-	book->may += (double)(cw->target + WINDOW_HEADROOM_UNKNOWN) *
+	book->may += (double)(cw->target + WINDOW_HEADROOM_UNBOUNDED) *
 	    took_us / cw->rtt_us + 1;
 	book->may = MINIMUM(book->may, most);
 	if (credit > book->may)
@@ -213,7 +213,7 @@ budget_holds(const struct walk *w)
 	return sum > w->limit + bases ? "budget exceeded" : NULL;
 }
 
-/* The answer to what waits for one, or to nothing */
+/* Answers the probe that waits, or one that was never sent. */
 static void
 answer(struct conn *conn)
 {

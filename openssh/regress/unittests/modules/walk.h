@@ -18,10 +18,10 @@
 #define WALK_H
 
 /*
- * Runs a connection of several channels in which anything happens in any order:
- * the len bytes of data decide what, when and how much. Checks after each step
- * all that must always hold. Returns NULL, or what did not hold. The fuzzer and
- * the unit test both run it.
+ * Runs a connection of several channels. The len bytes of data decide what
+ * happens, when and how much. After each step it checks what must always hold.
+ * Returns NULL, or a text that says what did not hold. The fuzzer and the unit
+ * test both run it.
  */
 const char *walk(const u_char *data, size_t len);
 

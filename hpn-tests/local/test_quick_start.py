@@ -1,0 +1,511 @@
+"""QuickStart: what ssh sends early, and what becomes of it."""
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from loopback import (OURS, STOCK, place, read,     # noqa: F401
+                      wait_until)
+
+HOST = "root@127.0.0.1"
+REQUEST, OPEN, CHANNEL_REQUEST = 50, 90, 98
+SUCCESS, SIGN_REQUEST, EOF = 52, 13, 96
+# A login that is not remembered: service, "none", query, signature
+ASKED = [5, 50, 50, 50]
+
+
+def known(place):                       # noqa: F811
+    return place.path(".ssh/quick_hosts")
+
+
+@pytest.fixture
+def home(place):                        # noqa: F811
+    os.mkdir(place.path(".ssh"), 0o700)
+    return place
+
+
+def login(place, *options, quick="yes", command="echo ran >&2; echo ran",
+          tree=OURS, port=2222):        # noqa: F811
+    """A command; .sent are kinds of messages since the keys, .early those of
+    them that went out before the login succeeded."""
+    words = ["-o", f"QuickStart={quick}"] if tree == OURS else []
+    done = place.run(place.ssh(*words, *options, HOST, command, tree=tree,
+                               port=port, level="DEBUG3"))
+    kinds = [(way, int(kind)) for way, kind in
+             re.findall(r"(send|receive) packet: type (\d+)", done.stderr)]
+    sent = [k for way, k in kinds if way == "send" and k != EOF]
+    done.sent = sent[sent.index(5):] if 5 in sent else sent
+    until = kinds.index(("receive", SUCCESS)) \
+        if ("receive", SUCCESS) in kinds else len(kinds)
+    early = [k for way, k in kinds[:until] if way == "send"]
+    done.early = early[early.index(5):] if 5 in early else early
+    return done
+
+
+def is_quick(done, with_session):
+    """Whether the login was a signature only, and perhaps the session."""
+    assert done.returncode == 0 and done.stdout == "ran\n", done.stderr
+    return done.early == [5, REQUEST] + \
+        ([OPEN, CHANNEL_REQUEST] if with_session else [])
+
+
+def remember(place, *options, **kwargs):                # noqa: F811
+    done = login(place, *options, **kwargs)
+    assert done.early == ASKED and os.path.exists(known(place)), done.stderr
+    return done
+
+
+def place_key(place, name, *arguments):                 # noqa: F811
+    path = place.path(name)
+    subprocess.run([f"{STOCK}/ssh-keygen", "-q", "-N", "", "-f", path,
+                    *arguments], check=True)
+    return path
+
+
+def key(place, name, *arguments):                       # noqa: F811
+    return place_key(place, name, "-t", "ed25519", *arguments)
+
+
+def authorize(place, *lines):           # noqa: F811
+    with open(place.path("authorized"), "w") as f:
+        f.writelines(lines)
+    return f"AuthorizedKeysFile {place.path('authorized')}"
+
+
+def stop(place):                        # noqa: F811
+    for sshd in [s for s in place.started if hasattr(s, "log")]:
+        sshd.terminate()
+        sshd.wait()
+
+
+def test_no_is_stock(home):
+    home.sshd()
+    stock = login(home, tree=STOCK)
+    remember(home)
+    before = read(known(home))
+    for options in (["-o", "QuickStart=no"], []):
+        done = home.run(home.ssh(*options, HOST, "echo ran", level="DEBUG3"))
+        sent = [int(k) for k in re.findall(r"send packet: type (\d+)",
+                                           done.stderr) if int(k) != EOF]
+        assert sent[-len(stock.sent):] == stock.sent
+        assert "QuickStart:" not in done.stderr
+        assert "quick_hosts" not in done.stderr
+    assert read(known(home)) == before
+    os.unlink(known(home))
+    assert login(home, quick="no").early == ASKED
+    assert not os.path.exists(known(home))
+
+
+def test_the_option(home):
+    for value in ("no", "yes", "always"):
+        done = home.run([f"{OURS}/ssh", "-G", "-F", "none", "-o",
+                         f"QuickStart={value}", "h"])
+        assert f"quickstart {value}\n" in done.stdout
+    done = home.run([f"{OURS}/ssh", "-G", "-F", "none", "h"])
+    assert "quickstart no\n" in done.stdout
+    done = home.run([f"{OURS}/ssh", "-G", "-o", "QuickStart=maybe", "h"])
+    assert done.returncode == 255 and \
+        "QuickStart must be no, yes or always" in done.stderr
+
+
+def test_ours(home):
+    home.sshd()
+    remember(home)
+    assert os.stat(known(home)).st_mode & 0o777 == 0o600
+    assert "127.0.0.1" not in read(known(home))
+    done = login(home)
+    assert is_quick(done, with_session=True)
+    assert "QuickStart: 5 round trips saved" in done.stderr
+
+
+@pytest.mark.parametrize("quick", ["yes", "always"])
+def test_stock_server(home, quick):
+    home.sshd(STOCK)
+    remember(home, quick=quick)
+    done = login(home, quick=quick)
+    assert is_quick(done, with_session=quick == "always")
+    # Behind the opening in any case
+    at = done.sent.index(OPEN)
+    assert done.sent[at + 1] == CHANNEL_REQUEST
+
+
+def test_other_channel_numbers(home):
+    """A server that calls itself OpenSSH and numbers its channels from 5 is
+    asked for the number at each login."""
+    paramiko = pytest.importorskip("paramiko")
+
+    class Server(paramiko.ServerInterface):
+        def get_allowed_auths(self, user):
+            return "publickey"
+
+        def check_auth_publickey(self, user, key):
+            return paramiko.AUTH_SUCCESSFUL
+
+        def check_channel_request(self, kind, number):
+            return paramiko.OPEN_SUCCEEDED
+
+        def check_channel_exec_request(self, channel, command):
+            def run():
+                channel.sendall(b"ran\n")
+                channel.send_exit_status(0)
+                channel.close()
+            threading.Timer(0.1, run).start()
+            return True
+
+    def listen():
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", 2222))
+        listener.listen()
+        return listener
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                transport = paramiko.Transport(listener.accept()[0])
+                transport.local_version = "SSH-2.0-OpenSSH_9.9"
+                transport.add_server_key(host_key)
+                transport._channel_counter = 5
+                with contextlib.suppress(paramiko.SSHException, EOFError):
+                    transport.start_server(server=Server())
+
+    listener = home.inside(listen)
+    host_key = paramiko.ECDSAKey.generate()
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        for quick in ("yes", "yes", "always", "yes"):
+            done = login(home, quick=quick)
+            assert done.returncode == 0 and done.stdout == "ran\n", done.stderr
+            assert OPEN not in done.early
+        assert os.path.exists(known(home))
+    finally:
+        listener.close()
+
+
+def test_subsystem_and_output(home):
+    home.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
+    remember(home)
+    done = login(home, "-s", command="sftp")
+    assert done.returncode == 0
+    assert done.early == [5, REQUEST, OPEN, CHANNEL_REQUEST]
+    done = login(home, "-s", command="none")
+    assert done.returncode == 255
+    assert "subsystem request failed on channel 0" in done.stderr
+    big = login(home, command="head -c 5000000 /dev/zero")
+    assert len(big.stdout) == 5000000
+    assert login(home, command="exit 7").returncode == 7
+
+
+def test_another_key_first(home):
+    """The remembered key must not go before one that stock tries first."""
+    other = key(home, "other")
+    line = authorize(home, 'command="echo other" ', read(other + ".pub"),
+                     read(home.path("user.pub")))
+    home.sshd(OURS, line)
+    remember(home)
+    argv = home.ssh("-o", "QuickStart=yes", HOST, "echo ran", level="DEBUG1")
+    argv[3:3] = ["-i", other]
+    done = home.run(argv)
+    assert done.stdout == "other\n", done.stderr
+    assert "signing at once" not in done.stderr
+    # The other is what is remembered now
+    assert "signing at once" in home.run(argv).stderr
+    assert login(home).early == ASKED
+
+
+def test_a_key_that_is_gone(home):
+    home.sshd(OURS, authorize(home, read(home.path("user.pub"))))
+    remember(home)
+    authorize(home)
+    stock = login(home, tree=STOCK)
+    done = login(home, command=f"touch {home.path('ran')}")
+    assert done.returncode == stock.returncode == 255
+    assert done.early == [5, REQUEST, OPEN, CHANNEL_REQUEST]
+    last = "Permission denied (publickey,password,keyboard-interactive)."
+    assert last in done.stderr and last in stock.stderr
+    assert not os.path.exists(home.path("ran"))
+
+
+def test_refused_once(home):
+    """The login is forgotten when its signature goes out: the next one asks."""
+    home.sshd(OURS, authorize(home, read(home.path("user.pub"))))
+    remember(home)
+    assert is_quick(login(home), True)
+    authorize(home)
+    refused = login(home)
+    assert refused.returncode == 255 and refused.early[:2] == [5, REQUEST]
+    again = login(home)
+    assert again.returncode == 255 and OPEN not in again.early
+    authorize(home, read(home.path("user.pub")))
+    assert login(home).early == ASKED
+
+
+@pytest.mark.parametrize("narrowed", [False, True])
+def test_rsa_is_asked_for(home, narrowed):
+    """A server that takes one of its algorithms from some users announces all
+    of them, and counts a signature by another against the key."""
+    path = place_key(home, "id_rsa_own", "-t", "rsa")
+    for suffix in ("", ".pub"):
+        os.replace(path + suffix, home.path("user" + suffix))
+    home.sshd(OURS, authorize(home, read(home.path("user.pub"))),
+              *["Match User root",
+                "PubkeyAcceptedAlgorithms rsa-sha2-256"] * narrowed)
+    for _ in range(3):
+        done = login(home)
+        assert done.returncode == 0 and done.early == ASKED
+
+
+def test_keys_for_the_agent_are_asked_for(home):
+    home.sshd()
+    remember(home)
+    done = login(home, "-o", "AddKeysToAgent=yes")
+    assert done.early == ASKED
+
+
+def test_banner_is_whole(home):
+    """Into a pipe that is read late, beside an early session."""
+    with open(home.path("banner"), "w") as f:
+        f.write("b" * 79 + "\n")
+        f.write(("c" * 79 + "\n") * 1500)
+    home.sshd(OURS, f"Banner {home.path('banner')}")
+    argv = home.ssh("-o", "QuickStart=yes", HOST, "true", level="INFO")
+    sizes = []
+    for _ in range(2):
+        process = home.start(argv, stderr=subprocess.PIPE)
+        time.sleep(1)
+        sizes.append(len(process.stderr.read()))
+        assert process.wait() == 0
+    assert min(sizes) >= 120080
+
+
+def test_fallback_to_the_next_key(home):
+    """Refused, then another key: the command runs once."""
+    other = key(home, "other")
+    count = home.path("count")
+    home.sshd(OURS, authorize(home, read(home.path("user.pub"))))
+    remember(home)
+    authorize(home, read(other + ".pub"))
+    done = login(home, "-i", other, command=f"echo x >> {count}")
+    assert done.returncode == 0, done.stderr
+    assert read(count) == "x\n"
+    assert done.early[:4] == [5, REQUEST, OPEN, CHANNEL_REQUEST]
+
+
+def test_partial_success(home):
+    home.sshd(OURS, authorize(home, read(home.path("user.pub"))))
+    remember(home)
+    stop(home)
+    home.sshd(OURS, authorize(home, read(home.path("user.pub"))),
+              "AuthenticationMethods publickey,password")
+    done = login(home, command=f"touch {home.path('ran')}")
+    assert done.returncode == 255 and "Permission denied" in done.stderr
+    assert not os.path.exists(home.path("ran"))
+
+
+@pytest.mark.parametrize("option", ["MaxAuthTries 1", "Banner /etc/hostname",
+                                    "ForceCommand echo ran",
+                                    "PermitUserEnvironment no"])
+def test_servers_options(home, option):
+    home.sshd(OURS, option)
+    first = login(home)
+    second = login(home)
+    assert first.returncode == second.returncode, second.stderr
+    assert first.stdout == second.stdout
+    assert is_quick(second, with_session=True)
+
+
+def test_no_sessions(home):
+    """Stock's message and exit status."""
+    home.sshd(OURS, "MaxSessions 0")
+    told = login(home, tree=STOCK)
+    assert "open failed: " in told.stderr
+    for n in range(2):
+        done = home.run(home.ssh("-o", "QuickStart=yes", HOST, "true",
+                                 level="INFO"))
+        assert done.returncode == told.returncode == 255
+        assert re.findall("^channel 0.*", done.stderr, re.M) == \
+            re.findall("^channel 0: open failed.*", told.stderr, re.M)
+        assert "disconnect" not in done.stderr, (n, done.stderr)
+    assert "signing at once" not in login(home).stderr
+
+
+def test_another_host_key(home):
+    home.sshd()
+    remember(home)
+    os.rename(home.path("host"), home.path("host.was"))
+    stop(home)
+    shutil.copy(key(home, "newhost"), home.path("host"))
+    os.unlink(home.path("known_hosts"))
+    home.sshd()
+    assert login(home).early == ASKED
+    assert is_quick(login(home), with_session=True)
+
+
+def test_what_comes_later(home):
+    """Where the order could matter, the session is not sent early."""
+    home.sshd()
+    remember(home)
+    for options in (["-tt"], ["-A"], ["-C"], ["-L", "4444:h:1"],
+                    ["-o", "PermitLocalCommand=yes", "-o",
+                     "LocalCommand=true"],
+                    ["-o", f"ControlPath={home.path('c')}"]):
+        done = login(home, *options)
+        assert done.returncode == 0, done.stderr
+        assert done.early == [5, REQUEST], options
+    many = {**os.environ, **{f"LC_{n}": "x" * 500 for n in range(80)}}
+    argv = home.ssh("-o", "QuickStart=yes", "-o", "SendEnv=LC_*", HOST,
+                    "echo ran", level="DEBUG1")
+    done = home.run(argv, env=many)
+    assert done.stdout == "ran\n"
+    assert "signing at once" in done.stderr
+    assert "session sent with" not in done.stderr
+
+
+def test_agent(home):
+    home.sshd()
+    script = ('eval $("$1" -s) > /dev/null; "$2" -q "$3"; shift 3; "$@"; '
+              '"$@"; kill $SSH_AGENT_PID')
+    argv = ["sh", "-c", script, "sh", f"{STOCK}/ssh-agent",
+            f"{STOCK}/ssh-add", home.path("user"),
+            *home.ssh("-o", "QuickStart=yes", HOST, "echo ran",
+                      level="DEBUG1")]
+    done = home.run(argv)
+    assert done.stdout == "ran\n" * 2, done.stderr
+    assert done.stderr.count("signing at once") == 1
+    # From the file it is another login
+    assert login(home).early == ASKED
+
+
+class Agent:
+    """An agent between ssh and the real one, which may refuse to sign."""
+
+    def __init__(self, place):          # noqa: F811
+        self.refuses = False
+        self.real, self.path = place.path("real"), place.path("agent")
+        place.start([f"{STOCK}/ssh-agent", "-D", "-a", self.real],
+                    stdout=subprocess.DEVNULL)
+        wait_until("the agent", lambda: os.path.exists(self.real))
+        place.run([f"{STOCK}/ssh-add", "-q", place.path("user")],
+                  env={**os.environ, "SSH_AUTH_SOCK": self.real})
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(self.path)
+        self.socket.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                self.one(self.socket.accept()[0])
+
+    def one(self, ssh):
+        with ssh, socket.socket(socket.AF_UNIX) as real:
+            real.connect(self.real)
+            ends = ssh.makefile("rb"), real.makefile("rb")
+            while asked := self.message(ends[0]):
+                if self.refuses and asked[4] == SIGN_REQUEST:
+                    ssh.sendall(b"\0\0\0\1\5")
+                    continue
+                real.sendall(asked)
+                ssh.sendall(self.message(ends[1]))
+
+    @staticmethod
+    def message(end):
+        length = end.read(4)
+        return length and length + end.read(int.from_bytes(length, "big"))
+
+
+def test_an_agent_that_refuses(home):
+    home.sshd()
+    agent = Agent(home)
+    env = {**os.environ, "SSH_AUTH_SOCK": agent.path}
+    argv = home.ssh("-o", "QuickStart=yes", HOST, "echo ran", level="DEBUG1")
+    assert home.run(argv, env=env).returncode == 0
+    assert "signing at once" in home.run(argv, env=env).stderr
+    agent.refuses = True
+    done = home.run(argv, env=env, timeout_s=100)
+    assert "QuickStart: the key did not sign" in done.stderr
+    assert done.returncode == 255 and "Permission denied" in done.stderr
+    assert "Next authentication method: publickey" in done.stderr
+
+
+def test_passphrase(home):
+    """A key that may need somebody is asked for first."""
+    home.sshd()
+    remember(home)
+    subprocess.run([f"{STOCK}/ssh-keygen", "-q", "-p", "-N", "secret", "-P",
+                    "", "-f", home.path("user")], check=True)
+    done = login(home)
+    assert done.returncode == 255 and "signing at once" not in done.stderr
+
+
+@pytest.mark.parametrize("spoil", ["text", "mode", "symlink", "fifo", "big",
+                                   "folder"])
+def test_a_file_that_is_not_ours(home, spoil):
+    home.sshd()
+    remember(home)
+    path = known(home)
+    if spoil == "text":
+        with open(path, "a") as f:
+            f.write("not a line\n")
+    elif spoil == "big":
+        with open(path, "a") as f:
+            f.write(read(path) * 1000)
+    elif spoil == "mode":
+        os.chmod(path, 0o644)
+    else:
+        os.rename(path, path + ".real")
+        if spoil == "symlink":
+            os.symlink(path + ".real", path)
+        elif spoil == "fifo":
+            os.mkfifo(path, 0o600)
+        else:
+            os.mkdir(path, 0o700)
+    done = login(home)
+    assert done.returncode == 0 and done.early == ASKED
+    ignored = re.findall(r"QuickStart: \S+ ignored", done.stderr)
+    assert len(ignored) == 1
+    # Only one that is damaged is replaced
+    assert is_quick(login(home), True) if spoil in ("text", "big") else \
+        login(home).early == ASKED
+
+
+def test_no_home(place):                # noqa: F811
+    """~/.ssh isn't there: not a word."""
+    place.sshd()
+    done = place.run(place.ssh("-o", "QuickStart=yes", HOST, "echo ran",
+                               level="INFO"))
+    assert done.stdout == "ran\n" and "quick" not in done.stderr
+    assert not os.path.exists(place.path(".ssh"))
+
+
+def test_ssh_keygen_forgets(home):
+    home.sshd()
+    remember(home)
+    lines = read(known(home))
+    name = "[127.0.0.1]:2222"
+    home.run([f"{OURS}/ssh-keygen", "-R", "127.0.0.1"])
+    assert read(known(home)) == lines
+    assert not os.path.exists(home.path(".ssh/known_hosts"))
+    home.run([f"{OURS}/ssh-keygen", "-R", name])
+    assert read(known(home)) == ""
+    assert login(home).early == ASKED
+
+
+def test_many_at_once(home):
+    """Nobody finds half a file."""
+    home.sshd()
+    argv = home.ssh("-o", "QuickStart=yes", HOST, "true", level="DEBUG1")
+    started = [home.start(argv, stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True)
+               for _ in range(8)]
+    for ssh in started:
+        _, said = ssh.communicate(timeout=300)
+        assert ssh.returncode == 0 and "ignored" not in said
+    assert is_quick(login(home), with_session=True)

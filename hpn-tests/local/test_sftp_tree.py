@@ -1,0 +1,492 @@
+"""What the files of a tree may take that scp and sftp copy in parallel:
+descriptors, handles, threads, memory; and what is left incomplete."""
+
+import contextlib
+import filecmp
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from sftp_tools import (HERE, OURS, STOCK, SERVER, SMALL, client, content,
+                        copy, digests, run, scp, scp_argv)
+
+ODD = os.path.join(HERE, "odd_sftp_server.py")
+MIB = 1 << 20
+BOTH = pytest.mark.parametrize("direction", ["get", "put"])
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+
+def program(path, script):
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """odd(FAULT, NUMBER): a server program that does so. It takes 0.01 s or
+    more for a reply, so that many jobs are worth it."""
+    return lambda *words: program(tmp_path / "server", "exec " + shlex.join(
+        map(str, (sys.executable, ODD, tmp_path / "log", *words))))
+
+
+def most_open(folder, log="log"):
+    """The most handles, incomplete files, and files beside a large one, that a
+    server had at once."""
+    return map(int, (folder / f"{log}.open").read_text().split())
+
+
+def nested(top, dirs=6, files=8, size=100):
+    """Directories four levels deep, with files in each."""
+    for i in range(dirs):
+        for depth in range(1, 5):
+            folder = top.joinpath(str(i), *["deep"] * (depth - 1))
+            folder.mkdir(parents=True)
+            for k in range(files):
+                (folder / str(k)).write_bytes(content(size + k, i * 50 + k))
+    return top
+
+
+def flat(top, files, size=SMALL):
+    top.mkdir()
+    for i in range(files):
+        (top / str(i)).write_bytes(content(size, i))
+    return top
+
+
+# What there is little of
+
+@BOTH
+@pytest.mark.parametrize("taken", [0, 16])
+def test_few_descriptors(tmp_path, odd, direction, taken):
+    """32 in all. Where whoever started it left 16 open, there are fewer than
+    it has planned with."""
+    tree = nested(tmp_path / "tree")
+    argv, _ = client("scp", direction, odd("few", 1000), tree,
+                     tmp_path / "copy", "-rp")
+    fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(taken)]
+    try:
+        # The server has as many as it likes.
+        done = run(["sh", "-c", 'ulimit -S -n 32; exec "$0" "$@"', *argv],
+                   tmp_path, pass_fds=fds)
+    finally:
+        for fd in fds:
+            os.close(fd)
+    assert done == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+    assert next(most_open(tmp_path)) <= 16
+
+
+@BOTH
+def test_few_handles(tmp_path, odd, direction):
+    """No more than half of what the server allows, directories included."""
+    tree = nested(tmp_path / "tree", files=4)
+    assert copy(tmp_path, "scp", direction, odd("few", 24), tree,
+                tmp_path / "copy", "-rp") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+    handles, *_ = most_open(tmp_path)
+    assert 4 <= handles <= 12
+
+
+@pytest.mark.parametrize("few", ["from", "to"])
+@pytest.mark.parametrize("number", [24, 2])
+def test_few_handles_of_one_server(tmp_path, few, number):
+    """Whichever of the two has few; the first to start is the target's. With
+    two, files are copied one after the other."""
+    tree = nested(tmp_path / "tree", dirs=4)
+    base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
+    server = program(tmp_path / "server", f"""
+        name=from number=1000
+        mkdir '{tmp_path}/first' 2>/dev/null && name=to
+        [ $name = {few} ] && number={number}
+        exec {base}/$name few $number""")
+    assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
+                "-rp") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+    handles, *_ = most_open(tmp_path, few)
+    assert number // 12 <= handles <= max(number // 2, 2)
+
+
+@BOTH
+@pytest.mark.parametrize("kib", [40000, 300000])
+def test_little_memory(tmp_path, odd, direction, kib):
+    """Of addresses, as stock's scp needs 20,000 KiB."""
+    tree = flat(tmp_path / "tree", 300)
+    server = program(tmp_path / "unlimited", "ulimit -S -v unlimited; exec " +
+                     odd("few", 1000))
+    argv, _ = client("scp", direction, server, tree, tmp_path / "copy", "-r")
+    assert run(["sh", "-c", f'ulimit -S -v {kib}; exec "$0" "$@"', *argv],
+               tmp_path) == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
+@pytest.mark.parametrize("which", ["from", "to"])
+@pytest.mark.parametrize("odd", ["few 3", "no-limits"])
+def test_one_server_without_handles(tmp_path, which, odd):
+    """It has too few for files in parallel, or does not say how many."""
+    tree = nested(tmp_path / "tree", dirs=1, files=4)
+    base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
+    server = program(tmp_path / "server", f"""
+        name=to odd='few 1000'
+        mkdir '{tmp_path}/first' 2>/dev/null && name=from
+        [ $name = {which} ] && odd='{odd}'
+        exec {base}/$name $odd""")
+    assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
+                "-rp") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
+NO_THREADS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+typedef void *routine(void *);
+
+int
+pthread_create(pthread_t *t, const pthread_attr_t *a, routine *f, void *p)
+{
+	static int n;
+	int (*real)(pthread_t *, const pthread_attr_t *, routine *, void *);
+
+	if (n++ >= atoi(getenv("THREADS")))
+		return EAGAIN;
+	real = dlsym(RTLD_NEXT, "pthread_create");
+	return real(t, a, f, p);
+}
+"""
+
+
+@pytest.mark.parametrize("tool, direction", [
+    ("scp", "get"), ("scp", "put"), ("scp-3", "get")])
+@pytest.mark.parametrize("threads", [0, 5])
+def test_few_threads(tmp_path, odd, tool, direction, threads):
+    (tmp_path / "few.c").write_text(NO_THREADS)
+    done = run(["cc", "-shared", "-fPIC", "-o", "few.so", "few.c", "-ldl"],
+               tmp_path)
+    if done[0] != 0:
+        pytest.skip(f"no C compiler: {done[1]}")
+    tree = nested(tmp_path / "tree", dirs=2, files=3)
+    argv, _ = client(tool, direction, odd("few", 1000), tree,
+                     tmp_path / "copy", "-rp")
+    assert run(argv, tmp_path, env={
+        **os.environ, "THREADS": str(threads),
+        "LD_PRELOAD": str(tmp_path / "few.so")}) == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
+def peak(pid):
+    """Bytes, of a process that lives."""
+    with open(f"/proc/{pid}/status") as f:
+        return int(re.search(r"VmHWM:\s+(\d+) kB", f.read()).group(1)) << 10
+
+
+def test_server_that_sends_without_end(tmp_path, odd):
+    """All files are empty, it says, and no read of them ends. What is asked for
+    and not yet written is bounded over all files, as is memory."""
+    names = [str(i) for i in range(300)]
+    for folder in ("tree", "copy"):
+        (tmp_path / folder).mkdir()
+    for name in names:
+        (tmp_path / "tree" / name).touch()
+        (tmp_path / "copy" / name).symlink_to("/dev/null")
+    argv = scp_argv(odd("sizeless"), "-r", f"x:{tmp_path}/tree/.", "copy")
+    # glibc keeps what was freed, by thread. What the program holds is asked.
+    env = {**os.environ, "MALLOC_ARENA_MAX": "1",
+           "MALLOC_MMAP_THRESHOLD_": "16384"}
+    process = subprocess.Popen(argv, cwd=tmp_path, env=env,
+                               stderr=subprocess.DEVNULL)
+    try:
+        end, most = time.monotonic() + 8, 0
+        while time.monotonic() < end and most < 600 * MIB:
+            assert process.poll() is None
+            most = max(most, peak(process.pid))
+            time.sleep(0.1)
+    finally:
+        process.kill()
+        process.wait()
+    # What one file alone may ask for, two requests for each of 64 files that
+    # are written, 64 KiB for each of 448 that are not yet, and the program
+    assert most < (256 + 32 + 28 + 44) * MIB, f"{most / MIB:.0f} MiB"
+
+
+def test_reply_that_is_too_long(tmp_path, odd):
+    """One that no WRITE can have ends the copy when it comes. It is not kept
+    until its job looks at its replies."""
+    flat(tmp_path / "tree", 3, MIB)
+    status, said = scp(tmp_path, odd("long-reply", 5), "-r", "tree",
+                       f"x:{tmp_path}/copy")
+    assert status != 0
+    assert "Received more data than asked for 250000 > 0" in said
+
+
+def test_server_with_much_to_say(tmp_path, odd):
+    """Its statuses have 200 kB of text. Nobody reads it, and it is not kept."""
+    (tmp_path / "tree").mkdir()
+    with open(tmp_path / "tree" / "big", "wb") as f:
+        f.truncate(1000 * MIB)
+    process = subprocess.Popen(
+        scp_argv(odd("wordy"), "-r", "tree", f"x:{tmp_path}/copy"),
+        cwd=tmp_path, stderr=subprocess.DEVNULL)
+    most = 0
+    try:
+        end = time.monotonic() + 10
+        while process.poll() is None and time.monotonic() < end:
+            with contextlib.suppress(ProcessLookupError, AttributeError):
+                most = max(most, peak(process.pid))
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+    assert 0 < most < 50 * MIB, f"{most / MIB:.0f} MiB"
+
+
+def test_server_that_waits_for_its_reader(tmp_path, odd):
+    """It takes no request until its last replies have been read. Names are so
+    long that the requests of 64 files don't fit into a socket or pipe."""
+    folder = tmp_path.joinpath("tree", *["d" * 250] * 8)
+    folder.mkdir(parents=True)
+    for i in range(150):
+        (folder / str(i)).write_bytes(content(20000, i))
+    assert scp(tmp_path, odd("one-by-one"), "-r", f"x:{tmp_path}/tree",
+               "copy") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tmp_path / "tree")
+
+
+# What one file does to others
+
+@pytest.mark.parametrize("what", ["one", "many"])
+@pytest.mark.parametrize("build", [OURS, STOCK])
+def test_file_that_cannot_be_read(tmp_path, odd, what, build):
+    """/proc/self/mem is a regular file, and a read of its start fails. Alone it
+    ends scp as ever; a tree's other files arrive."""
+    tree = flat(tmp_path / "tree", 20, 300000)
+    (tree / "0").unlink()
+    (tree / "0").symlink_to("/proc/self/mem")
+    if not os.path.exists(f"{build}/scp"):
+        pytest.skip(f"no {build}")
+    if what == "one":
+        status, error = run(scp_argv(SERVER, "tree/0", f"x:{tmp_path}/copy",
+                                     build=build), tmp_path)
+        assert (status, error.strip()) == \
+            (255, f'{build}/scp: read local "tree/0": Input/output error')
+        return
+    if build == STOCK:
+        return
+    status, error = scp(tmp_path, odd("few", 1000), "-r", "tree",
+                        f"x:{tmp_path}/copy")
+    assert status == 1
+    assert 'read local "tree/0": Input/output error' in error
+    assert len(error.splitlines()) == 3, error
+    assert (tmp_path / "copy" / "0").read_bytes() == b""
+    for path in (tmp_path / "copy" / "0", tree / "0"):
+        path.unlink()
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
+@pytest.mark.parametrize("tool, link", [("scp", os.link),
+                                        ("sftp", os.symlink)])
+def test_two_names_of_one_file(tmp_path, odd, tool, link):
+    """As on a file system that ignores case: the second waits until the first
+    has been copied, though the server has its data earlier."""
+    tree, into = tmp_path / "tree", tmp_path / "into"
+    for folder in (tree, into, into / "tree"):
+        folder.mkdir()
+    # The server lists names backwards: the first is the longer one.
+    sources = [letter * size for letter, size in ((b"b", 900000),
+                                                  (b"a", 600000))]
+    for data in sources:
+        (tree / data[:1].decode()).write_bytes(data)
+    (into / "tree" / "a").touch()
+    link(into / "tree" / "a", into / "tree" / "b")
+    assert copy(tmp_path, tool, "get", odd("holds"), tree,
+                into, "-r") == (0, "")
+    data = (into / "tree" / "a").read_bytes()
+    assert data in sources, (len(data), set(data))
+    assert next(most_open(tmp_path)) >= 2
+
+
+def test_large_file_is_alone(tmp_path, odd):
+    """Neither those before it in its directory nor those of a directory that
+    is read meanwhile are open at the server while it is copied."""
+    tree = flat(tmp_path / "tree", 4, 100)
+    folder = tree
+    for _ in range(8):
+        folder /= "deep"
+        flat(folder, 4, 100)
+    # The server lists names backwards: "deep", the small ones, the large one.
+    (tree / "-large").write_bytes(content(17 * MIB))
+    assert scp(tmp_path, odd("few", 1000), "-r", f"x:{tree}", "copy") == \
+        (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+    handles, _, beside = most_open(tmp_path)
+    assert handles > 1 and beside == 1
+
+
+# As stock
+
+@pytest.mark.parametrize("fault", ["close-fails", "setstat-fails", "none"])
+@pytest.mark.parametrize("options", ["-r", "-rp"])
+def test_errors_of_an_upload_are_as_stock(tmp_path, odd, fault, options):
+    """What follows the data is sent with it, so errors come late."""
+    if not os.path.exists(f"{STOCK}/scp"):
+        pytest.skip("no build/stock: see \"make stock\"")
+    flat(tmp_path / "tree", 1, 3 * MIB)
+    server = odd(fault, 3)
+    (stock, stock_says), (ours, says) = (
+        run(scp_argv(server, options, "tree", f"x:{tmp_path}/{build[-4:]}",
+                     build=build), tmp_path) for build in (STOCK, OURS))
+    assert ours == stock == (fault == "close-fails")
+    assert says == stock_says.replace(STOCK, OURS).replace(
+        f"{tmp_path}/{STOCK[-4:]}", f"{tmp_path}/{OURS[-4:]}")
+    assert ("fsetstat" in says) == (fault == "setstat-fails")
+    assert digests(tmp_path / OURS[-4:]) == digests(tmp_path / STOCK[-4:])
+
+
+@BOTH
+def test_one_file_at_a_time(tmp_path, direction):
+    """-X files=1: as stock, in kinds and order of the requests for files."""
+    if not os.path.exists(f"{STOCK}/scp"):
+        pytest.skip("no build/stock: see \"make stock\"")
+    tree, log, asked = flat(tmp_path / "tree", 20), tmp_path / "log", {}
+    server = program(tmp_path / "server",
+                     f"exec {SERVER} -e -l debug3 2> {log}")
+    for build, files in ((STOCK, ()), (OURS, ("-X", "files=1"))):
+        ends = (f"x:{tree}", "copy") if direction == "get" else \
+            ("tree", f"x:{tmp_path}/copy")
+        assert run(scp_argv(server, "-rp", *files, *ends, build=build),
+                   tmp_path) == (0, "")
+        asked[build] = re.findall(
+            r"request \d+: (open|write|fsetstat|close|read) ",
+            log.read_text())
+        (tmp_path / "copy").rename(tmp_path / f"copy{len(asked)}")
+    assert asked[OURS] == asked[STOCK]
+    assert asked[OURS].count("open") == 20
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("files, count", [(1, 12), (3, 30), (None, 200)])
+def test_incomplete_files_at_once(tmp_path, odd, tool, files, count):
+    """At the server, of an upload: as many as -X files says, 64 at most."""
+    tree = flat(tmp_path / "tree", count, 1000)
+    argv, batch = client(tool, "put", odd("few", 1000), tree,
+                         tmp_path / "copy", "-r")
+    if files is not None:
+        argv[1:1] = ["-X", f"files={files}"]
+    assert run(argv, tmp_path, input=batch) == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+    _, incomplete, _ = most_open(tmp_path)
+    assert min(files or 32, 32) <= incomplete <= (files or 64)
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("number", ["0", "65", "x", ""])
+def test_wrong_number_of_files(tmp_path, tool, number):
+    status, error = run([f"{OURS}/{tool}", "-X", f"files={number}", "-D",
+                         SERVER, "x:a", "b"], tmp_path)
+    assert status != 0 and "Invalid number of files" in error
+
+
+# What is left incomplete
+
+@BOTH
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+def test_lost_connection(tmp_path, odd, tool, direction):
+    """Each file that didn't arrive whole is named."""
+    tree = flat(tmp_path / "tree", 100, 300000)
+    status, error = copy(tmp_path, tool, direction, odd("closes", 100), tree,
+                         tmp_path / "copy", "-r")
+    assert status != 0
+    dest = tmp_path / "copy"
+    torn = {str(dest / name) for name in os.listdir(dest)
+            if not filecmp.cmp(tree / name, dest / name, shallow=False)}
+    named = re.findall(r'^(may be |)incomplete: "(.*)"$', error, re.M)
+    names = {os.path.join(tmp_path, name) for _, name in named}
+    assert torn and torn <= names, error
+    assert len(torn) <= 64
+    if direction == "get":
+        assert len(names) <= 64
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+def test_broken_pipe(tmp_path, odd, tool):
+    """So it is where SIGPIPE ends sftp before it reads the end of the file,
+    and the status is stock's."""
+    tree = flat(tmp_path / "tree", 20, 900000)
+    dest = tmp_path / "copy"
+    status, error = copy(tmp_path, tool, "put", odd("deaf", 41), tree, dest,
+                         "-r")
+    assert status == (-signal.SIGPIPE if tool == "sftp" else 1), error
+    torn = {str(dest / name) for name in os.listdir(dest)
+            if not filecmp.cmp(tree / name, dest / name, shallow=False)}
+    assert torn and torn <= set(
+        re.findall(r'^(?:may be |)incomplete: "(.*)"$', error, re.M)), error
+
+
+@BOTH
+@pytest.mark.parametrize("number", [60, 150])
+def test_interrupted(tmp_path, odd, direction, number):
+    """sftp goes on after ^C. It names what is not whole and nothing else."""
+    tree = flat(tmp_path / "tree", 80, 600000)
+    dest = tmp_path / "copy"
+    argv = [f"{OURS}/sftp", "-q", "-D", odd("interrupts", number)]
+    status, error = run(argv, tmp_path, input=f"{direction} -r {tree} {dest}")
+    assert status == 0
+    torn = {name for name in os.listdir(dest)
+            if not filecmp.cmp(tree / name, dest / name, shallow=False)}
+    named = {os.path.basename(name) for name in
+             re.findall(r'^incomplete: "(.*)"$', error, re.M)}
+    assert torn <= named and len(torn) <= 64
+    assert not named & set(os.listdir(dest)) - torn
+
+
+def test_names_do_not_control_a_terminal(tmp_path, odd):
+    tree = flat(tmp_path / "tree", 3, 2 * MIB)
+    (tree / "0").rename(tree / "\x1b[31mred\n")
+    status, error = scp(tmp_path, odd("closes", 3), "-r", "tree",
+                        f"x:{tmp_path}/copy")
+    assert status != 0
+    assert "\x1b" not in error and "\\033[31mred" in error
+
+
+# scp -Z
+
+def test_what_was_compared_is_written(tmp_path):
+    """By one handle: between two, the name could lead elsewhere."""
+    source, dest = tmp_path / "source", tmp_path / "dest"
+    source.write_bytes(content(MIB))
+    dest.write_bytes(content(MIB)[:100000])
+    log = tmp_path / "log"
+    server = program(tmp_path / "server",
+                     f"exec {SERVER} -e -l debug3 2> {log}")
+    assert scp(tmp_path, server, "-Z", "source", f"x:{dest}") == (0, "")
+    assert dest.read_bytes() == source.read_bytes()
+    assert re.findall(r'open "(.*)" flags (\S+) ', log.read_text()) == \
+        [(str(dest), "READ,WRITE")]
+
+
+@pytest.mark.parametrize("options", ["-Zp", "-Zrp"])
+def test_failed_write_is_no_content(tmp_path, odd, options):
+    """A write in the middle fails, and a later one doesn't. The server has no
+    digests: size and time must not say that the copy is whole."""
+    tree, dest = tmp_path / "tree", tmp_path / "copy"
+    for folder in (tree, dest):
+        folder.mkdir()
+    (tree / "file").write_bytes(content(3 * 261120))
+    os.utime(tree / "file", (1234567890, 1234567890))
+    source, target = ("tree/.", "copy") if "r" in options else \
+        ("tree/file", "copy/file")
+    for fault, number, status in (("write-fails", 2, 1), ("few", 1000, 0)):
+        assert scp(tmp_path, odd(fault, number), options, source,
+                   f"x:{tmp_path}/{target}")[0] == status
+    assert digests(dest) == digests(tree)

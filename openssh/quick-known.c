@@ -1,0 +1,305 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <resolv.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "atomicio.h"
+#include "digest.h"
+#include "hostfile.h"
+#include "log.h"
+#include "openbsd-compat/openbsd-compat.h"
+#include "quick-known.h"
+#include "sshbuf.h"
+#include "ssherr.h"
+
+#define FILE_MAX	(QUICK_KNOWN_MAX * QUICK_LINE_MAX)
+#define HASH_LEN	60	/* |1|, salt, |, and hash, of 20 bytes each */
+#define DIGEST_LEN	44	/* of 32 bytes, in base64 */
+
+static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    "abcdefghijklmnopqrstuvwxyz0123456789+/=";
+
+/*
+ * Takes the next word, which has min to max bytes, all of a set. Returns 0, or
+ * SSH_ERR_INVALID_FORMAT.
+ */
+static int
+take(const char **line, const char *set, size_t min, size_t max, char *word)
+{
+	size_t len = strspn(*line, set);
+
+	if (len < min || len > max ||
+	    ((*line)[len] != ' ' && (*line)[len] != '\0'))
+		return SSH_ERR_INVALID_FORMAT;
+	memcpy(word, *line, len);
+	word[len] = '\0';
+	*line += len;
+	if (**line == ' ')
+		(*line)++;
+	return 0;
+}
+
+int
+quick_entry_parse(const char *line, struct quick_entry *entry)
+{
+	char flags[8 + 1], set[sizeof(base64) + 1];
+
+	memset(entry, 0, sizeof(*entry));
+	snprintf(set, sizeof(set), "|%s", base64);
+	if (strncmp(line, "|1|", 3) != 0 ||
+	    take(&line, set, HASH_LEN, HASH_LEN, entry->host) != 0 ||
+	    take(&line, "0123456789abcdef", 1, 8, flags) != 0 ||
+	    take(&line, base64, DIGEST_LEN, DIGEST_LEN, entry->user) != 0 ||
+	    take(&line, base64, DIGEST_LEN, DIGEST_LEN, entry->login) != 0 ||
+	    *line != '\0')
+		return SSH_ERR_INVALID_FORMAT;
+	entry->flags = strtoul(flags, NULL, 16);
+	return 0;
+}
+
+int
+quick_entry_put(const struct quick_entry *entry, struct sshbuf *buf)
+{
+	return sshbuf_putf(buf, "%s %x %s %s\n", entry->host, entry->flags,
+	    entry->user, entry->login);
+}
+
+int
+quick_entry_digest(const char *hashed, const char *user, const char *key,
+    const char *hostkey, char *digest, size_t len)
+{
+	u_char hash[32];
+	struct sshbuf *b;
+	int r;
+
+	if ((b = sshbuf_new()) == NULL)
+		return SSH_ERR_ALLOC_FAIL;
+	if ((r = sshbuf_put_cstring(b, hashed)) == 0 &&
+	    (r = sshbuf_put_cstring(b, user)) == 0 &&
+	    (r = sshbuf_put_cstring(b, key == NULL ? "" : key)) == 0 &&
+	    (r = sshbuf_put_cstring(b, hostkey == NULL ? "" : hostkey)) == 0 &&
+	    (r = ssh_digest_buffer(SSH_DIGEST_SHA256, b, hash,
+	    sizeof(hash))) == 0 &&
+	    b64_ntop(hash, sizeof(hash), digest, len) == -1)
+		r = SSH_ERR_INTERNAL_ERROR;
+	sshbuf_free(b);
+	return r;
+}
+
+int
+quick_entry_new(struct quick_entry *entry, const char *host, const char *user)
+{
+	char *hashed;
+
+	memset(entry, 0, sizeof(*entry));
+	if ((hashed = host_hash(host, NULL, 0)) == NULL)
+		return SSH_ERR_INTERNAL_ERROR;
+	strlcpy(entry->host, hashed, sizeof(entry->host));
+	free(hashed);
+	return quick_entry_digest(entry->host, user, NULL, NULL, entry->user,
+	    sizeof(entry->user));
+}
+
+/* Returns 1 if an entry is a host's, else 0. */
+static int
+is_host(const struct quick_entry *entry, const char *host)
+{
+	char *hashed = host_hash(host, entry->host, strlen(entry->host));
+	int same = hashed != NULL && strcmp(hashed, entry->host) == 0;
+
+	free(hashed);
+	return same;
+}
+
+struct quick_entry *
+quick_known_find(struct quick_known *known, const char *host, const char *user)
+{
+	char digest[DIGEST_LEN + 1];
+	size_t i;
+
+	for (i = 0; i < known->num; i++) {
+		struct quick_entry *e = &known->entry[i];
+
+		if (is_host(e, host) && quick_entry_digest(e->host, user, NULL,
+		    NULL, digest, sizeof(digest)) == 0 &&
+		    strcmp(digest, e->user) == 0)
+			return e;
+	}
+	return NULL;
+}
+
+void
+quick_known_remove(struct quick_known *known, struct quick_entry *entry)
+{
+	size_t behind = known->num - (entry - known->entry) - 1;
+
+	memmove(entry, entry + 1, behind * sizeof(*entry));
+	known->num--;
+}
+
+void
+quick_known_add(struct quick_known *known, const struct quick_entry *entry)
+{
+	if (known->num == QUICK_KNOWN_MAX)
+		quick_known_remove(known, &known->entry[0]);
+	known->entry[known->num++] = *entry;
+}
+
+int
+quick_known_parse(struct quick_known *known, const char *text, size_t len)
+{
+	char line[QUICK_LINE_MAX];
+	const char *end;
+	size_t n;
+
+	known->num = 0;
+	while (len > 0) {
+		if (known->num == QUICK_KNOWN_MAX ||
+		    (end = memchr(text, '\n', len)) == NULL ||
+		    (n = end - text) >= sizeof(line) ||
+		    memchr(text, '\0', n) != NULL)
+			goto bad;
+		memcpy(line, text, n);
+		line[n] = '\0';
+		if (quick_entry_parse(line, &known->entry[known->num]) != 0)
+			goto bad;
+		known->num++;
+		text += n + 1;
+		len -= n + 1;
+	}
+	return 0;
+ bad:
+	known->num = 0;
+	return SSH_ERR_INVALID_FORMAT;
+}
+
+/* Returns 0 if a file may be read, else an SSH_ERR_* code. */
+static int
+check_file(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return SSH_ERR_SYSTEM_ERROR;
+	if (!S_ISREG(st.st_mode) || st.st_uid != getuid() ||
+	    (st.st_mode & 077) != 0)
+		return SSH_ERR_KEY_BAD_PERMISSIONS;
+	return 0;
+}
+
+int
+quick_known_load(struct quick_known *known, const char *path)
+{
+	char *text;
+	size_t len;
+	int fd, r;
+
+	known->num = 0;
+	/* A fifo must not stop us here, and a symlink may lead anywhere. */
+	if ((fd = open(path, O_RDONLY|O_NOFOLLOW|O_NONBLOCK)) == -1) {
+		if (errno == ENOENT)
+			return 0;
+		return errno == ELOOP ? SSH_ERR_KEY_BAD_PERMISSIONS :
+		    SSH_ERR_SYSTEM_ERROR;
+	}
+	if ((r = check_file(fd)) != 0) {
+		close(fd);
+		return r;
+	}
+	if ((text = malloc(FILE_MAX + 1)) == NULL) {
+		close(fd);
+		return SSH_ERR_ALLOC_FAIL;
+	}
+	len = atomicio(read, fd, text, FILE_MAX + 1);
+	close(fd);
+	r = len > FILE_MAX ? SSH_ERR_INVALID_FORMAT :
+	    quick_known_parse(known, text, len);
+	free(text);
+	return r;
+}
+
+int
+quick_known_store(const struct quick_known *known, const char *path)
+{
+	struct sshbuf *buf;
+	char *tmp = NULL;
+	size_t i;
+	int fd = -1, r = 0;
+
+	if ((buf = sshbuf_new()) == NULL)
+		return SSH_ERR_ALLOC_FAIL;
+	for (i = 0; i < known->num && r == 0; i++)
+		r = quick_entry_put(&known->entry[i], buf);
+	if (r != 0)
+		goto out;
+	if (asprintf(&tmp, "%s.XXXXXXXXXX", path) == -1) {
+		tmp = NULL;
+		r = SSH_ERR_ALLOC_FAIL;
+		goto out;
+	}
+	/* mkstemp() gives it the mode 0600. */
+	if ((fd = mkstemp(tmp)) == -1) {
+		r = SSH_ERR_SYSTEM_ERROR;
+		goto out;
+	}
+	if (atomicio(vwrite, fd, sshbuf_mutable_ptr(buf), sshbuf_len(buf)) !=
+	    sshbuf_len(buf))
+		r = SSH_ERR_SYSTEM_ERROR;
+	if (close(fd) == -1 || (r == 0 && rename(tmp, path) == -1))
+		r = SSH_ERR_SYSTEM_ERROR;
+	if (r != 0)
+		unlink(tmp);
+ out:
+	free(tmp);
+	sshbuf_free(buf);
+	return r;
+}
+
+void
+quick_known_forget(const char *path, const char *host)
+{
+	struct quick_known *known;
+	size_t i, before;
+	int r;
+
+	if ((known = calloc(1, sizeof(*known))) == NULL)
+		return;
+	if ((r = quick_known_load(known, path)) == SSH_ERR_INVALID_FORMAT)
+		unlink(path);	/* whatever it holds of the host */
+	else if (r == 0) {
+		before = known->num;
+		for (i = known->num; i-- > 0; ) {
+			if (is_host(&known->entry[i], host))
+				quick_known_remove(known, &known->entry[i]);
+		}
+		if (known->num != before &&
+		    (r = quick_known_store(known, path)) != 0)
+			debug_fr(r, "%s", path);
+	}
+	free(known);
+}

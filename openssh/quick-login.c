@@ -1,0 +1,381 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/stat.h>
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "openbsd-compat/sys-queue.h"
+
+#include "authfile.h"
+#include "channels.h"
+#include "compat.h"
+#include "digest.h"
+#include "kex.h"
+#include "log.h"
+#include "misc.h"
+#include "packet.h"
+#include "quick-known.h"
+#include "quick-login.h"
+#include "ssherr.h"
+#include "sshkey.h"
+#include "xmalloc.h"
+
+static struct {
+	int	mode;
+	char	*host, *user, *path;
+	struct quick_entry known;	/* host is "" if there is none */
+	int	may_write;	/* the file is ours to replace */
+	int	early;		/* a signature went out unasked */
+	int	failures;	/* requests that were refused */
+	int	partial;	/* one of them partly accepted */
+	double	signing_s;	/* when the signing began */
+	char	*key;		/* fingerprint of the last that signed */
+	u_int	flags;		/* QUICK_*, of that signature */
+	int	from_zero;	/* the server numbers its channels from 0 */
+	int	presumed;	/* a channel was used before it had a number */
+	int	session;	/* channel sent early, or -1 */
+	int	saved;		/* round trips */
+} quick = { .session = -1 };
+
+void
+quick_login_start(int mode, const char *host, const char *user)
+{
+	struct quick_known *file;
+	struct quick_entry *e;
+	int r;
+
+	quick.mode = mode;
+	if (mode == QUICK_START_NO)
+		return;
+	quick.host = xstrdup(host);
+	quick.user = xstrdup(user);
+	quick.path = tilde_expand_filename(QUICK_KNOWN_FILE, getuid());
+	file = xcalloc(1, sizeof(*file));
+	r = quick_known_load(file, quick.path);
+	if (r != 0)
+		debug_r(r, "QuickStart: %s ignored", quick.path);
+	quick.may_write = r == 0 || r == SSH_ERR_INVALID_FORMAT;
+	if ((e = quick_known_find(file, host, user)) != NULL)
+		quick.known = *e;
+	quick.from_zero = (quick.known.flags & QUICK_FROM_ZERO) != 0;
+	free(file);
+}
+
+/*
+ * Replaces the entry of the host and user in the file, or removes it if entry
+ * is NULL. Keeps what another ssh has written since.
+ */
+static void
+remember(const struct quick_entry *entry)
+{
+	struct quick_known *file;
+	struct quick_entry *old;
+	int r;
+
+	if (!quick.may_write)
+		return;
+	file = xcalloc(1, sizeof(*file));
+	if ((r = quick_known_load(file, quick.path)) != 0 &&
+	    r != SSH_ERR_INVALID_FORMAT)
+		goto out;
+	while ((old = quick_known_find(file, quick.host, quick.user)) != NULL)
+		quick_known_remove(file, old);
+	if (entry != NULL)
+		quick_known_add(file, entry);
+	r = quick_known_store(file, quick.path);
+ out:
+	if (r != 0)
+		debug_r(r, "QuickStart: %s not written", quick.path);
+	free(file);
+}
+
+/* Forgets the login. */
+static void
+forget(void)
+{
+	if (quick.known.host[0] != '\0')
+		remember(NULL);
+	memset(&quick.known, 0, sizeof(quick.known));
+}
+
+int
+quick_login_may_sign(const struct ssh *ssh)
+{
+	return quick.known.host[0] != '\0' && !quick.early &&
+	    quick.failures == 0 && ssh->kex->server_sig_algs != NULL &&
+	    ssh->kex->initial_hostkey != NULL;
+}
+
+/*
+ * Sets the digest of a login with the key that has the fingerprint. Returns 0
+ * or an SSH_ERR_* code.
+ */
+static int
+login_digest(const struct ssh *ssh, const char *hashed, const char *key,
+    char *digest, size_t len)
+{
+	char *hostkey;
+	int r;
+
+	if (ssh->kex->initial_hostkey == NULL || (hostkey = sshkey_fingerprint(
+	    ssh->kex->initial_hostkey, SSH_DIGEST_SHA256,
+	    SSH_FP_BASE64)) == NULL)
+		return SSH_ERR_INTERNAL_ERROR;
+	r = quick_entry_digest(hashed, quick.user, key, hostkey, digest, len);
+	free(hostkey);
+	return r;
+}
+
+/* Returns 1 if a file has the private half of a key, and no passphrase. */
+static int
+is_in_file(const struct sshkey *key, const char *file)
+{
+	struct sshkey *found = NULL;
+	struct stat st;
+	int same;
+
+	/* Upstream warns about such a file. Do not repeat the warning. */
+	if (stat(file, &st) == -1 || (st.st_uid == getuid() &&
+	    (st.st_mode & 077) != 0))
+		return 0;
+	same = sshkey_load_private_type(KEY_UNSPEC, file, "", &found,
+	    NULL) == 0 && sshkey_equal_public(found, key);
+	sshkey_free(found);
+	return same;
+}
+
+/* Returns a key's fingerprint and the algorithm that it signs with, or NULL. */
+static char *
+key_text(const struct sshkey *key, const char *alg)
+{
+	char *fp, *text = NULL;
+
+	if ((fp = sshkey_fingerprint(key, SSH_DIGEST_SHA256,
+	    SSH_FP_BASE64)) != NULL)
+		xasprintf(&text, "%s %s", alg, fp);
+	free(fp);
+	return text;
+}
+
+int
+quick_login_is_key(const struct ssh *ssh, const struct sshkey *key,
+    int in_agent, int is_private, const char *file, const char *alg)
+{
+	char digest[sizeof(quick.known.login)], *fp;
+	int r;
+
+	if (alg == NULL ||
+	    !quick_start_key(key, in_agent, quick.known.flags) ||
+	    (fp = key_text(key, alg)) == NULL)
+		return 0;
+	r = login_digest(ssh, quick.known.host, fp, digest, sizeof(digest));
+	free(fp);
+	if (r != 0 || strcmp(digest, quick.known.login) != 0) {
+		debug("QuickStart: another key, or another host key");
+		return 0;
+	}
+	return in_agent || is_private || is_in_file(key, file);
+}
+
+void
+quick_login_mark_early(void)
+{
+	debug("QuickStart: signing at once, as this key logged in last");
+	quick.early = 1;
+	quick.saved += 3;	/* SERVICE_ACCEPT, none, and the query */
+}
+
+void
+quick_login_cancel_early(void)
+{
+	debug("QuickStart: the key did not sign");
+	quick.early = 0;
+	quick.saved = 0;
+	memset(&quick.known, 0, sizeof(quick.known));
+}
+
+int
+quick_login_is_early(void)
+{
+	return quick.early;
+}
+
+void
+quick_login_sign_begin(void)
+{
+	quick.signing_s = monotime_double();
+}
+
+void
+quick_login_sign_end(const struct ssh *ssh, const struct sshkey *key,
+    const char *alg, int in_agent)
+{
+	if (quick.mode == QUICK_START_NO)
+		return;
+	/* Unless this login succeeds, the next one is to ask first. */
+	if (quick.early)
+		forget();
+	free(quick.key);
+	quick.key = NULL;
+	quick.flags = in_agent ? QUICK_AGENT : 0;
+	if (in_agent &&
+	    monotime_double() - quick.signing_s > QUICK_AGENT_S) {
+		debug("QuickStart: the agent was slow, it may have asked");
+		return;
+	}
+	if (quick_start_key(key, in_agent, quick.flags))
+		quick.key = key_text(key, alg);
+}
+
+void
+quick_login_failed(struct ssh *ssh, int partial)
+{
+	Channel *c;
+
+	if (quick.mode == QUICK_START_NO)
+		return;
+	quick.failures++;
+	quick.partial |= partial;
+	if (quick.early && quick.failures == 1) {
+		debug("QuickStart: the signature was not enough");
+		quick.saved = 0;
+	}
+	if (quick.session != -1 &&
+	    (c = channel_lookup(ssh, quick.session)) != NULL)
+		channel_free(ssh, c);
+	quick.session = -1;
+}
+
+void
+quick_login_done(struct ssh *ssh, const char *method)
+{
+	struct quick_entry e;
+
+	if (quick.mode == QUICK_START_NO)
+		return;
+	debug("QuickStart: %d round trips saved", quick.saved);
+	/* Stock's login is "none", which fails, and then the first key. */
+	if (strcmp(method, "publickey") != 0 || quick.key == NULL ||
+	    quick.partial || quick.failures != (quick.early ? 0 : 1)) {
+		forget();
+		return;
+	}
+	if (quick.known.host[0] != '\0')
+		e = quick.known;
+	else if (quick_entry_new(&e, quick.host, quick.user) != 0)
+		return;
+	e.flags = quick.flags | (quick.from_zero ? QUICK_FROM_ZERO : 0);
+	if (login_digest(ssh, e.host, quick.key, e.login,
+	    sizeof(e.login)) != 0)
+		return;
+	if (memcmp(&e, &quick.known, sizeof(e)) != 0)
+		remember(&e);
+	quick.known = e;
+}
+
+int
+quick_login_may_open(const struct ssh *ssh)
+{
+	/* A proxy of a ControlMaster exchanges no keys. */
+	if (ssh->kex == NULL)
+		return 0;
+	return quick_start_session(quick.mode, ssh->kex->flags, ssh->compat,
+	    ssh->authctxt == NULL, quick.from_zero);
+}
+
+void
+quick_login_confirmed(struct ssh *ssh, int id)
+{
+	Channel *c;
+
+	if (quick.known.host[0] == '\0' || quick.presumed ||
+	    quick.from_zero || (c = channel_lookup(ssh, id)) == NULL ||
+	    c->remote_id != 0)
+		return;
+	quick.known.flags |= QUICK_FROM_ZERO;
+	remember(&quick.known);
+}
+
+/* Checks the number of a channel that was presumed, once it is confirmed. */
+static void
+answered(struct ssh *ssh, int id, int success, void *ctx)
+{
+	Channel *c = channel_lookup(ssh, id);
+
+	if (success && c != NULL && c->remote_id == 0)
+		return;
+	if (success)
+		error("QuickStart: the server numbers its channels otherwise");
+	forget();
+	/* The server ends the connection because of the requests behind. */
+	cleanup_exit(255);
+}
+
+void
+quick_login_presume_channel(struct ssh *ssh, Channel *c)
+{
+	c->remote_id = 0;
+	c->have_remote_id = 1;
+	quick.presumed = 1;
+	channel_register_open_confirm(ssh, c->self, answered, NULL);
+	debug("QuickStart: requests right behind the session's opening");
+	quick.saved++;
+}
+
+/*
+ * Sets the mode of a channel's descriptors. Until the login has succeeded they
+ * block, as ours and stock's messages go to the same files.
+ */
+static void
+set_blocking(struct ssh *ssh, int id, int (*set)(int))
+{
+	Channel *c;
+
+	if (id == -1 || (c = channel_lookup(ssh, id)) == NULL)
+		return;
+	if ((c->restore_block & CHANNEL_RESTORE_RFD) != 0)
+		set(c->rfd);
+	if ((c->restore_block & CHANNEL_RESTORE_WFD) != 0)
+		set(c->wfd);
+	if ((c->restore_block & CHANNEL_RESTORE_EFD) != 0)
+		set(c->efd);
+}
+
+void
+quick_login_session_sent(struct ssh *ssh, int id)
+{
+	set_blocking(ssh, id, unset_nonblock);
+	debug("QuickStart: session sent with the signature");
+	quick.session = id;
+	quick.saved++;
+}
+
+int
+quick_login_take_session(struct ssh *ssh)
+{
+	int id = quick.session;
+
+	set_blocking(ssh, id, set_nonblock);
+	quick.session = -1;
+	return id;
+}

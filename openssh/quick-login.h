@@ -1,0 +1,114 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef QUICK_LOGIN_H
+#define QUICK_LOGIN_H
+
+#include <sys/types.h>
+
+#include "quick-start.h"
+
+struct Channel;
+struct ssh;
+struct sshkey;
+
+/*
+ * A login of ssh with QuickStart: what is remembered of the host, what was sent
+ * early, and what to remember. A process has one. With the mode QUICK_START_NO
+ * no function does anything.
+ */
+
+/*
+ * Starts a login: reads what is remembered of a host, by its name in
+ * known_hosts, and a user. mode is the option's value.
+ */
+void	 quick_login_start(int mode, const char *host, const char *user);
+
+/* Returns 1 if this login may begin with a signature, else 0. */
+int	 quick_login_may_sign(const struct ssh *ssh);
+
+/*
+ * Returns 1 if a key is the one that logged in here last, in the same place
+ * (in_agent, or in the file), and can sign without anybody's help, else 0.
+ * is_private: it is a private key. alg is what it would sign with, or NULL.
+ */
+int	 quick_login_is_key(const struct ssh *ssh, const struct sshkey *key,
+	     int in_agent, int is_private, const char *file, const char *alg);
+
+/* Notes that a signature goes out before the server was asked about the key. */
+void	 quick_login_mark_early(void);
+
+/* Notes that this signature could not be made. The rest of the login asks. */
+void	 quick_login_cancel_early(void);
+
+/* Returns 1 if a signature goes out, or went out, unasked; else 0. */
+int	 quick_login_is_early(void);
+
+/* Notes that a key is about to sign: how long that takes counts. */
+void	 quick_login_sign_begin(void);
+
+/*
+ * Notes that a key has signed, with the algorithm alg. in_agent: it is in an
+ * agent. If the signature is early, the login is forgotten until it succeeds.
+ */
+void	 quick_login_sign_end(const struct ssh *ssh, const struct sshkey *key,
+	     const char *alg, int in_agent);
+
+/*
+ * Notes that the server refused a request, or took it for a part of what it
+ * wants (partial). Frees the channel of a session that was sent early, as the
+ * server doesn't know it.
+ */
+void	 quick_login_failed(struct ssh *ssh, int partial);
+
+/*
+ * Notes that the login succeeded with a method. Remembers it if the next one
+ * may begin with the signature, else forgets it.
+ */
+void	 quick_login_done(struct ssh *ssh, const char *method);
+
+/*
+ * Returns 1 if a session's requests may go out right behind its opening, else
+ * 0.
+ */
+int	 quick_login_may_open(const struct ssh *ssh);
+
+/* Remembers of a session's channel (id), now confirmed, if its number is 0. */
+void	 quick_login_confirmed(struct ssh *ssh, int id);
+
+/*
+ * Makes a session's channel ready for requests before it is confirmed, as
+ * number 0 of the server's. If the server refuses it, or has given it another
+ * number, ssh ends with status 255.
+ */
+void	 quick_login_presume_channel(struct ssh *ssh, struct Channel *c);
+
+/* Notes the channel (id) whose session was sent before the login succeeded. */
+void	 quick_login_session_sent(struct ssh *ssh, int id);
+
+/*
+ * Returns the channel of that session, or -1 if there is none, or if it was
+ * returned before.
+ */
+int	 quick_login_take_session(struct ssh *ssh);
+
+/*
+ * Sends the session behind a signature, if it may be sent before the login has
+ * succeeded (ssh.c).
+ */
+void	 quick_session_send(struct ssh *ssh);
+
+#endif /* QUICK_LOGIN_H */

@@ -1,0 +1,45 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef PLAIN_PACKET_H
+#define PLAIN_PACKET_H
+
+#include <string.h>
+
+#include "sshbuf.h"		/* for POKE_U32 */
+
+#define PLAIN_PACKET_MORE	32	/* bytes, at most, beside the payload */
+
+/*
+ * Makes a packet as it is on the wire before there are keys (RFC 4253, 6).
+ * wire has room for len and PLAIN_PACKET_MORE bytes. Returns the bytes used.
+ */
+static inline size_t
+plain_packet(u_char *wire, u_char type, const u_char *payload, size_t len)
+{
+	size_t pad = 8 - (4 + 1 + 1 + len) % 8;
+
+	if (pad < 4)
+		pad += 8;
+	POKE_U32(wire, 1 + 1 + len + pad);
+	wire[4] = pad;
+	wire[5] = type;
+	memcpy(wire + 6, payload, len);
+	memset(wire + 6 + len, 0, pad);
+	return 6 + len + pad;
+}
+
+#endif /* PLAIN_PACKET_H */

@@ -1,0 +1,276 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/* What QuickStart remembers, and what it decides */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/stat.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "bdp-options.h"
+#include "bounded-input.h"
+#include "compat.h"
+#include "quick-known.h"
+#include "quick-start.h"
+#include "ssherr.h"
+#include "sshbuf.h"
+#include "sshkey.h"
+
+void test_quick_start(void);
+
+static struct quick_known known, other;
+
+/* Appends an entry. */
+static void
+add(const char *host, const char *user, const char *key)
+{
+	struct quick_entry e;
+
+	ASSERT_INT_EQ(quick_entry_new(&e, host, user), 0);
+	ASSERT_INT_EQ(quick_entry_digest(e.host, user, key, "host key",
+	    e.login, sizeof(e.login)), 0);
+	e.flags = QUICK_AGENT;
+	quick_known_add(&known, &e);
+}
+
+static void
+lines(void)
+{
+	struct sshbuf *b = sshbuf_new();
+	struct quick_entry e;
+	char *text, *bad;
+	size_t len, i;
+
+	TEST_START("quick_hosts, a line is read as it was written");
+	known.num = 0;
+	add("h", "u", "k");
+	ASSERT_INT_EQ(quick_entry_put(&known.entry[0], b), 0);
+	len = sshbuf_len(b) - 1;
+	ASSERT_SIZE_T_LT(len + 1, QUICK_LINE_MAX);
+	text = sshbuf_dup_string(b);
+	text[len] = '\0';
+	ASSERT_INT_EQ(quick_entry_parse(text, &e), 0);
+	ASSERT_INT_EQ(memcmp(&e, &known.entry[0], sizeof(e)), 0);
+	TEST_DONE();
+
+	TEST_START("quick_hosts, no other line is taken");
+	for (i = 0; i < len; i++) {
+		bad = strdup(text);
+		bad[i] = '\0';
+		ASSERT_INT_EQ(quick_entry_parse(bad, &e),
+		    SSH_ERR_INVALID_FORMAT);
+		bad[i] = '!';
+		ASSERT_INT_EQ(quick_entry_parse(bad, &e),
+		    SSH_ERR_INVALID_FORMAT);
+		free(bad);
+	}
+	ASSERT_INT_GT(asprintf(&bad, "%s x", text), 0);
+	ASSERT_INT_EQ(quick_entry_parse(bad, &e), SSH_ERR_INVALID_FORMAT);
+	free(bad);
+	free(text);
+	TEST_DONE();
+
+	TEST_START("quick_hosts, a file is whole lines, not too many");
+	ASSERT_INT_EQ(quick_known_parse(&other, (const char *)sshbuf_ptr(b),
+	    sshbuf_len(b)), 0);
+	ASSERT_SIZE_T_EQ(other.num, 1);
+	ASSERT_INT_EQ(quick_known_parse(&other, (const char *)sshbuf_ptr(b),
+	    sshbuf_len(b) - 1), SSH_ERR_INVALID_FORMAT);
+	ASSERT_SIZE_T_EQ(other.num, 0);
+	for (i = 0; i < QUICK_KNOWN_MAX; i++)
+		ASSERT_INT_EQ(quick_entry_put(&known.entry[0], b), 0);
+	ASSERT_INT_EQ(quick_known_parse(&other, (const char *)sshbuf_ptr(b),
+	    sshbuf_len(b)), SSH_ERR_INVALID_FORMAT);
+	ASSERT_SIZE_T_EQ(other.num, 0);
+	ASSERT_INT_EQ(quick_known_parse(&other, "", 0), 0);
+	sshbuf_free(b);
+	TEST_DONE();
+}
+
+static void
+entries(void)
+{
+	struct quick_entry *e;
+	char digest[48], name[16];
+	int i;
+
+	TEST_START("quick_hosts, found by host and user only");
+	known.num = 0;
+	add("a", "u", "k");
+	add("b", "u", "k");
+	add("a", "v", "k");
+	ASSERT_PTR_EQ(quick_known_find(&known, "a", "u"), &known.entry[0]);
+	ASSERT_PTR_EQ(quick_known_find(&known, "b", "u"), &known.entry[1]);
+	ASSERT_PTR_EQ(quick_known_find(&known, "a", "v"), &known.entry[2]);
+	ASSERT_PTR_EQ(quick_known_find(&known, "b", "v"), NULL);
+	ASSERT_PTR_EQ(quick_known_find(&known, "c", "u"), NULL);
+	TEST_DONE();
+
+	TEST_START("quick_hosts, the digest is of user, key and host key");
+	e = &known.entry[0];
+	ASSERT_INT_EQ(quick_entry_digest(e->host, "u", "k", "host key", digest,
+	    sizeof(digest)), 0);
+	ASSERT_STRING_EQ(digest, e->login);
+	ASSERT_INT_EQ(quick_entry_digest(e->host, "u", "l", "host key", digest,
+	    sizeof(digest)), 0);
+	ASSERT_STRING_NE(digest, e->login);
+	ASSERT_INT_EQ(quick_entry_digest(e->host, "u", "k", "another", digest,
+	    sizeof(digest)), 0);
+	ASSERT_STRING_NE(digest, e->login);
+	ASSERT_STRING_NE(known.entry[2].login, e->login);
+	TEST_DONE();
+
+	TEST_START("quick_hosts, the oldest goes");
+	quick_known_remove(&known, &known.entry[1]);
+	ASSERT_SIZE_T_EQ(known.num, 2);
+	ASSERT_PTR_EQ(quick_known_find(&known, "a", "v"), &known.entry[1]);
+	for (i = 0; i < QUICK_KNOWN_MAX - 1; i++) {
+		snprintf(name, sizeof(name), "h%d", i);
+		add(name, "u", "k");
+	}
+	ASSERT_SIZE_T_EQ(known.num, QUICK_KNOWN_MAX);
+	ASSERT_PTR_EQ(quick_known_find(&known, "a", "u"), NULL);
+	ASSERT_PTR_EQ(quick_known_find(&known, "a", "v"), &known.entry[0]);
+	ASSERT_PTR_EQ(quick_known_find(&known, name, "u"),
+	    &known.entry[QUICK_KNOWN_MAX - 1]);
+	TEST_DONE();
+}
+
+static void
+files(void)
+{
+	char dir[] = "/tmp/quick.XXXXXXXXXX", path[64];
+	struct stat st;
+
+	TEST_START("quick_hosts, the file");
+	ASSERT_PTR_NE(mkdtemp(dir), NULL);
+	snprintf(path, sizeof(path), "%s/quick_hosts", dir);
+	ASSERT_INT_EQ(quick_known_load(&other, path), 0);
+	ASSERT_INT_EQ(quick_known_store(&known, path), 0);
+	ASSERT_INT_EQ(stat(path, &st), 0);
+	ASSERT_INT_EQ(st.st_mode & 07777, 0600);
+	ASSERT_INT_EQ(quick_known_load(&other, path), 0);
+	ASSERT_INT_EQ(memcmp(&known, &other, sizeof(known)), 0);
+	quick_known_forget(path, "a");
+	ASSERT_INT_EQ(quick_known_load(&other, path), 0);
+	ASSERT_SIZE_T_EQ(other.num, known.num - 1);
+	ASSERT_INT_EQ(chmod(path, 0640), 0);
+	ASSERT_INT_EQ(quick_known_load(&other, path),
+	    SSH_ERR_KEY_BAD_PERMISSIONS);
+	ASSERT_SIZE_T_EQ(other.num, 0);
+	ASSERT_INT_EQ(unlink(path), 0);
+	ASSERT_INT_EQ(rmdir(dir), 0);
+	ASSERT_INT_EQ(quick_known_store(&known, path), SSH_ERR_SYSTEM_ERROR);
+	TEST_DONE();
+}
+
+static void
+decisions(void)
+{
+	struct sshkey *key = sshkey_new(KEY_ED25519);
+	char *env[] = { "LC_A=1", "LD_B=23", "LC_C", NULL };
+	char *send[] = { "X*", "LC_*" }, *set[] = { "S=12345678" };
+	size_t none;
+
+	TEST_START("QuickStart, keys that need nobody, where they were");
+	ASSERT_INT_EQ(quick_start_key(NULL, 0, 0), 0);
+	ASSERT_INT_EQ(quick_start_key(key, 0, 0), 1);
+	ASSERT_INT_EQ(quick_start_key(key, 1, 0), 0);
+	ASSERT_INT_EQ(quick_start_key(key, 0, QUICK_AGENT), 0);
+	ASSERT_INT_EQ(quick_start_key(key, 1, QUICK_AGENT), 1);
+	key->flags = SSHKEY_FLAG_EXT;
+	ASSERT_INT_EQ(quick_start_key(key, 0, 0), 0);
+	key->flags = 0;
+	key->type = KEY_ED25519_SK;
+	ASSERT_INT_EQ(quick_start_key(key, 0, 0), 0);
+	key->type = KEY_ED25519_CERT;
+	ASSERT_INT_EQ(quick_start_key(key, 0, 0), 0);
+	key->type = KEY_RSA;
+	ASSERT_INT_EQ(quick_start_key(key, 0, 0), 0);
+	key->type = KEY_ED25519;
+	sshkey_free(key);
+	TEST_DONE();
+
+	TEST_START("QuickStart, who gets a session before the login");
+	ASSERT_INT_EQ(quick_start_session(QUICK_START_NO,
+	    KEX_HAS_BOUNDED_INPUT, SSH_NEW_OPENSSH, 1, 1), 0);
+	ASSERT_INT_EQ(quick_start_session(QUICK_START_YES,
+	    KEX_HAS_BOUNDED_INPUT, 0, 0, 0), 1);
+	ASSERT_INT_EQ(quick_start_session(QUICK_START_YES, 0,
+	    SSH_NEW_OPENSSH, 0, 1), 0);
+	ASSERT_INT_EQ(quick_start_session(QUICK_START_YES, 0,
+	    SSH_NEW_OPENSSH, 1, 1), 1);
+	ASSERT_INT_EQ(quick_start_session(QUICK_START_ALWAYS, 0,
+	    SSH_NEW_OPENSSH, 0, 1), 1);
+	ASSERT_INT_EQ(quick_start_session(QUICK_START_ALWAYS, 0,
+	    SSH_NEW_OPENSSH, 1, 0), 0);
+	ASSERT_INT_EQ(quick_start_session(QUICK_START_ALWAYS, 0, 0, 1, 1), 0);
+	TEST_DONE();
+
+	TEST_START("QuickStart, the bytes of a session");
+	none = quick_start_session_bytes(0, NULL, NULL, 0, NULL, 0);
+	ASSERT_SIZE_T_EQ(quick_start_session_bytes(100, NULL, NULL, 0, NULL,
+	    0), none + 100);
+	ASSERT_SIZE_T_EQ(quick_start_session_bytes(0, env, send, 1, NULL, 0),
+	    none);
+	ASSERT_SIZE_T_GT(quick_start_session_bytes(0, env, send, 2, NULL, 0),
+	    none + strlen(env[0]) + strlen(env[2]));
+	ASSERT_SIZE_T_GT(quick_start_session_bytes(0, env, send, 1, set, 1),
+	    none + strlen(set[0]));
+	TEST_DONE();
+}
+
+static void
+option(void)
+{
+	struct bdp_options o;
+
+	TEST_START("QuickStart, the option");
+	bdp_options_init(&o);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "quickstart", "Always", 0),
+	    NULL);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "quickstart", "yes", 1),
+	    NULL);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "quickstart", "no", 1),
+	    NULL);
+	ASSERT_INT_EQ(o.quick_start, QUICK_START_YES);
+	ASSERT_STRING_EQ(bdp_options_quick_start(o.quick_start), "yes");
+	ASSERT_STRING_EQ(bdp_options_parse(&o, "quickstart", NULL, 1),
+	    "must be no, yes or always");
+	bdp_options_init(&o);
+	bdp_options_fill(&o);
+	ASSERT_INT_EQ(o.quick_start, QUICK_START_NO);
+	bdp_options_free(&o);
+	TEST_DONE();
+}
+
+void
+test_quick_start(void)
+{
+	lines();
+	entries();
+	files();
+	decisions();
+	option();
+}

@@ -1,0 +1,129 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/* How large the TCP buffers of sshd's sockets may be. */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "tcp-buffers.h"
+
+void test_tcp_buffers(void);
+
+#define MIB	(1024 * 1024)
+#define GIB	((uint64_t)1024 * MIB)
+
+static void
+size(void)
+{
+	TEST_START("a buffer has room for all windows, and is small change");
+	/* twice the data, as that is how Linux counts */
+	ASSERT_INT_EQ(tcp_buffers_size(128 * MIB, 64 * GIB), 256 * MIB);
+	ASSERT_INT_EQ(tcp_buffers_size(2 * MIB, 64 * GIB), 4 * MIB);
+	/* ChannelWindowMax none */
+	ASSERT_INT_EQ(tcp_buffers_size(0, 64 * GIB), 0);
+	ASSERT_INT_EQ(tcp_buffers_size(-1, 64 * GIB), 0);
+	/* little memory */
+	ASSERT_INT_EQ(tcp_buffers_size(128 * MIB, GIB), 16 * MIB);
+	ASSERT_INT_EQ(tcp_buffers_size(128 * MIB, 0), 0);
+	/* an int, whatever is unknown */
+	ASSERT_INT_EQ(tcp_buffers_size(WINDOW_MAX_MOST, UINT64_MAX), INT_MAX);
+	TEST_DONE();
+}
+
+static void
+raise_it(void)
+{
+	TEST_START("a buffer is raised where the kernel's maximum is smaller");
+	ASSERT_INT_EQ(tcp_buffers_raise(64 * MIB, 6 * MIB), 64 * MIB);
+	ASSERT_INT_EQ(tcp_buffers_raise(64 * MIB, 64 * MIB), 0);
+	ASSERT_INT_EQ(tcp_buffers_raise(64 * MIB, 512 * MIB), 0);
+	ASSERT_INT_EQ(tcp_buffers_raise(0, 6 * MIB), 0);
+	/* not known: it may be larger */
+	ASSERT_INT_EQ(tcp_buffers_raise(64 * MIB, 0), 0);
+	TEST_DONE();
+}
+
+static void
+usable(void)
+{
+	TEST_START("no more than the window scale can tell the peer of");
+	ASSERT_INT_EQ(tcp_buffers_usable(256 * MIB, 7), 2 * 65535 * 128);
+	ASSERT_INT_EQ(tcp_buffers_usable(256 * MIB, 0), 2 * 65535);
+	ASSERT_INT_EQ(tcp_buffers_usable(256 * MIB, 12), 256 * MIB);
+	ASSERT_INT_EQ(tcp_buffers_usable(INT_MAX, 14), 2 * 65535 * 16384);
+	/* RFC 7323 allows 14 at most */
+	ASSERT_INT_EQ(tcp_buffers_usable(INT_MAX, 255), 2 * 65535 * 16384);
+	TEST_DONE();
+}
+
+/* Returns the window scale that Linux gives for space bytes. */
+static u_int
+linux_scale(int space)
+{
+	u_int scale = 0;
+
+	while (space >> (16 + scale) != 0)
+		scale++;
+	return scale;
+}
+
+static void
+for_scale(void)
+{
+	int size, listens;
+
+	TEST_START("a listener's buffer is as small as the scale allows");
+	ASSERT_INT_EQ(tcp_buffers_for_scale(256 * MIB, 6 * MIB), 256 * MIB);
+	ASSERT_INT_EQ(tcp_buffers_for_scale(250 * MIB, 6 * MIB), 256 * MIB);
+	/* what is lost is the rounding of the window field */
+	for (size = 25 * MIB; size < 1024 * MIB; size += 5 * MIB) {
+		listens = tcp_buffers_for_scale(size, 6 * MIB);
+		ASSERT_INT_GE(tcp_buffers_usable(size,
+		    linux_scale(listens / 4)), size - size / 32768);
+		ASSERT_INT_LT(tcp_buffers_usable(size,
+		    linux_scale(listens / 8)), size);
+	}
+	TEST_DONE();
+
+	TEST_START("it stays as it is if the kernel gives the scale anyway");
+	ASSERT_INT_EQ(tcp_buffers_for_scale(256 * MIB, 64 * MIB), 0);
+	ASSERT_INT_EQ(tcp_buffers_for_scale(128 * MIB, 32 * MIB), 0);
+	ASSERT_INT_EQ(tcp_buffers_for_scale(256 * MIB, 0), 0);
+	ASSERT_INT_EQ(tcp_buffers_for_scale(0, 6 * MIB), 0);
+	for (size = 8 * MIB; size < 1024 * MIB; size += 5 * MIB) {
+		if (tcp_buffers_for_scale(size, 32 * MIB) == 0)
+			ASSERT_INT_GE(tcp_buffers_usable(size,
+			    linux_scale(32 * MIB)), size - size / 32768);
+	}
+	TEST_DONE();
+}
+
+void
+test_tcp_buffers(void)
+{
+	size();
+	raise_it();
+	usable();
+	for_scale();
+}
