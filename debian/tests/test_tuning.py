@@ -1,0 +1,148 @@
+"""openssh-bdp-tuning's scripts: they raise the maxima, give back what was
+there, respect the administrator and never fail. On files here; bdp-install does
+it with the packages."""
+
+import os
+import subprocess
+
+import pytest
+
+OVERLAY = os.path.join(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))), "overlay")
+LINUX = {"tcp_rmem": "4096\t131072\t6291456",
+         "tcp_wmem": "4096\t16384\t4194304"}
+RAISED = {"tcp_rmem": "4096 131072 67108864",
+          "tcp_wmem": "4096 16384 67108864"}
+CONF = "10-long-path.conf"
+
+
+class Machine:
+    """A folder with the files that the scripts look at."""
+
+    def __init__(self, folder):
+        self.root = folder
+        self.sys = folder / "proc" / "sys" / "net" / "ipv4"
+        self.etc = folder / "etc" / "sysctl.d"
+        for path in (self.sys, self.etc, folder / "usr/lib/sysctl.d"):
+            path.mkdir(parents=True)
+        with open(os.path.join(OVERLAY, CONF)) as f:
+            (folder / "usr/lib/sysctl.d" / CONF).write_text(f.read())
+        self.set(LINUX)
+
+    def set(self, values):
+        for name, value in values.items():
+            (self.sys / name).write_text(value + "\n")
+
+    def values(self):
+        return {name: (self.sys / name).read_text().strip()
+                for name in LINUX}
+
+    def script(self, name, *words):
+        done = subprocess.run(
+            ["sh", os.path.join(OVERLAY, f"tuning.{name}"), *words],
+            capture_output=True, text=True, timeout=60,
+            env={**os.environ, "DPKG_ROOT": str(self.root)})
+        assert done.returncode == 0 and done.stderr == "", done
+        return done.stdout
+
+    def install(self):
+        return self.script("postinst", "configure", "")
+
+    def upgrade(self):
+        return self.script("prerm", "upgrade", "2") + \
+            self.script("postinst", "configure", "1")
+
+    def remove(self):
+        return self.script("prerm", "remove")
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def spaced(values):
+    return {name: value.replace("\t", " ") for name, value in values.items()}
+
+
+def test_raises_and_gives_back(machine):
+    said = machine.install()
+    assert machine.values() == RAISED
+    assert "net.ipv4.tcp_rmem is now 4096 131072 67108864, was " \
+        "4096 131072 6291456\n" in said and "net.ipv4.tcp_wmem is now" in said
+    assert machine.upgrade() == "" and machine.values() == RAISED
+    assert "net.ipv4.tcp_wmem is 4096 16384 4194304 again\n" in \
+        machine.remove()
+    assert machine.values() == spaced(LINUX)
+    assert not (machine.root / "var/lib/openssh-bdp-tuning").exists()
+
+
+def test_boots_in_between(machine):
+    """A boot sets what the file says, with Linux's own first numbers."""
+    machine.install()
+    machine.set({n: v.replace(" ", "\t") for n, v in RAISED.items()})
+    machine.upgrade()
+    machine.remove()
+    assert machine.values() == spaced(LINUX)
+
+
+def test_first_numbers_are_the_kernels(machine):
+    machine.set({"tcp_rmem": "8192 87380 6291456"})
+    machine.install()
+    assert machine.values()["tcp_rmem"] == "8192 87380 67108864"
+    machine.remove()
+    assert machine.values()["tcp_rmem"] == "8192 87380 6291456"
+
+
+def test_larger_stays(machine):
+    large = {name: "4096 131072 536870912" for name in LINUX}
+    machine.set(large)
+    assert machine.install() == "" and machine.values() == large
+    assert machine.remove() == "" and machine.values() == large
+
+
+def test_changed_since_stays(machine):
+    machine.install()
+    machine.set({"tcp_rmem": "4096 131072 33554432"})
+    machine.remove()
+    assert machine.values() == {**spaced(LINUX),
+                                "tcp_rmem": "4096 131072 33554432"}
+
+
+@pytest.mark.parametrize("path, text, stays", [
+    ("etc/sysctl.d/50-mine.conf", "net.ipv4.tcp_rmem = 4096 131072 8388608\n",
+     ["tcp_rmem"]),
+    ("etc/sysctl.conf", " -net/ipv4/tcp_wmem=4096 16384 8388608\n",
+     ["tcp_wmem"]),
+    ("etc/sysctl.d/50-mine.conf", "#net.ipv4.tcp_rmem = 1 2 3\n", []),
+    (f"etc/sysctl.d/{CONF}", "", ["tcp_rmem", "tcp_wmem"])])
+def test_the_administrator_decides(machine, path, text, stays):
+    (machine.root / path).write_text(text)
+    machine.install()
+    assert machine.values() == {
+        n: LINUX[n] if n in stays else RAISED[n] for n in LINUX}
+
+
+def test_sysctls_that_cant_be_set(machine, tmp_path):
+    """As in a container: there is no such file, or it can't be written."""
+    (machine.sys / "tcp_rmem").unlink()
+    (machine.sys / "tcp_wmem").unlink()
+    assert machine.install() == "" and machine.remove() == ""
+    # A folder can be written by nobody, root or not
+    for name in LINUX:
+        (machine.sys / name).mkdir()
+    assert machine.install() == "" and machine.remove() == ""
+
+
+def test_read_only(machine):
+    """/proc/sys that is mounted read-only, where one may mount."""
+    script = os.path.join(OVERLAY, "tuning.postinst")
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-ec", f"mount --bind {machine.sys} "
+         f"{machine.sys}; mount -o remount,ro,bind {machine.sys}; "
+         f"DPKG_ROOT={machine.root} exec sh {script} configure ''"],
+        capture_output=True, text=True)
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip(f"no mounts here: {done.stderr}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert machine.values() == LINUX
