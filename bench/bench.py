@@ -7,8 +7,8 @@ build/bench/NAME.jsonl. The environment says what:
     PEERS="hpn=/opt/hpnssh:hpn"     others to compare with
     ONLY=words  runs with all of them in their name
 
-What the file has already is not measured again: a run that was interrupted
-goes on with the same command."""
+What the file has already is not measured again: the same command resumes an
+interrupted run."""
 
 import concurrent.futures
 import os

@@ -1,6 +1,6 @@
 """keep.py FILE: puts what README.md, there and here, needs of a file of the
 bench into results/, where it is committed: all figures, the series of one
-picture, and the picture of the goodput, or else of the copies."""
+picture, and the picture of the goodput, or else those of copies."""
 
 import os
 import sys
@@ -30,13 +30,16 @@ def main(argv):
     for record in records:
         results.append(kept, record)
     data = results.Results(records)
-    figure = pictures.goodput(data) or pictures.copy(data)
-    if figure is None:
+    figures = {kept.replace(".jsonl", ".svg"):
+               pictures.goodput(data) or pictures.copy(data),
+               os.path.join(folder, "commands.svg"): pictures.commands(data)}
+    if not any(figures.values()):
         raise BenchError(f"{argv[0]} has neither goodput nor copies")
     # letters as such: smaller, and they can be searched
     with pictures.plt.rc_context({"svg.fonttype": "none"}):
-        pictures.save(figure, kept.replace(".jsonl", ".svg"),
-                      results.digest(kept))
+        for path, figure in figures.items():
+            if figure:
+                pictures.save(figure, path, results.digest(kept))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from spec import PATH_FIELDS, Path
 
 TABLE = os.path.join(HERE, "links.tsv")
 COPIES = os.path.join(HERE, "copy.tsv")
+BUFFERS = ("raised", "package", "default")     # of TCP
 COLUMNS = ["name", "rate_mbit", "rtt_ms", "loss", "cc", "cipher", "buffers",
            "mb", "what"]
 
@@ -39,11 +40,11 @@ def parse(fields):
         link["loss"] = row["loss"]
     if row["cipher"] != "-":
         link["cipher"] = row["cipher"]
-    if row["buffers"] not in ("raised", "default"):
-        raise ValueError(f"buffers is raised or default, not "
+    if row["buffers"] not in BUFFERS:
+        raise ValueError(f"buffers is {' or '.join(BUFFERS)}, not "
                          f"{row['buffers']!r}")
-    if row["buffers"] == "default":
-        link["tcp_buffers"] = "default"
+    if row["buffers"] != "raised":
+        link["tcp_buffers"] = row["buffers"]
     Path(**{f: link[f] for f in PATH_FIELDS if f in link})
     return link
 

@@ -12,7 +12,7 @@ from links import bdp, payload_mb_s     # noqa: E402
 from plot_window import COLOURS         # noqa: E402
 from results import Results             # noqa: E402
 from runs import LONG                   # noqa: E402
-from tables import copy_links, name, sides     # noqa: E402
+from tables import copied, copy_links, limit_s, name, sides    # noqa: E402
 
 MIB = 1 << 20
 WINDOW_STOCK = 2 * MIB                  # bytes
@@ -138,15 +138,15 @@ def key(axes, columns):
 
 def copy(results):
     """Seconds to copy a file against the RTT."""
-    found = results.select(kind="copy", tool="scp", direction="get")
+    found = results.select(kind="copy", direction="get", load=None)
     if not found.records:
         return None
     columns = sides(found)[1:]
     figure, axes = plt.subplots(figsize=(8.6, 4.6))
     labels = []
     for names, note, line in zip(
-            copy_links(found), ("buffers raised", "kernel untouched"),
-            ("-", ":")):
+            copy_links(found), ("buffers raised", "as packages set them",
+                                "kernel untouched"), ("-", "--", ":")):
         for side, (colour, mark) in styles(columns).items():
             points = [(ms, v.median) for ms, link_name in names.items() if
                       (v := found.of_side(side, "command_s", link=link_name))]
@@ -167,6 +167,47 @@ def copy(results):
              f"{link['rate_mbit'] / 1000:g} Gbit/s, seconds in all")
     axes.grid(alpha=0.25)
     beside(axes, labels)
+    return figure
+
+
+def commands(results):
+    """Seconds of whole commands against the RTT, as they are installed: stock
+    on a kernel that nobody has touched, ours with the package's buffers; and
+    the limit. A picture each."""
+    found = results.select(kind="copy", direction="get")
+    _, package, untouched = copy_links(found)
+    if len(copied(found)) < 2 or not package:
+        return None
+    figure, rows = plt.subplots(2, 3, figsize=(8.6, 5.2), sharex=True)
+    lines = (("stock", untouched, "stock, as installed"),
+             ("ours", package, "with our packages"))
+    table = found.links()
+    for axes, (load, what) in zip(rows.flat, copied(found)):
+        for side, names, _ in lines:
+            points = [(ms, v.median) for ms, link in sorted(names.items()) if
+                      (v := found.of_side(side, "command_s", link=link,
+                                          load=load))]
+            colour, mark = styles([side])[side]
+            axes.plot(*zip(*points), mark + "-", color=colour, linewidth=2.2,
+                      markersize=5)
+        axes.plot(*zip(*((ms, limit_s(table[link], load))
+                         for ms, link in sorted(package.items()))), "--",
+                  color=QUIET, linewidth=1.2)
+        axes.set(xlim=(0, 1.05 * axes.dataLim.x1),
+                 ylim=(0, 1.1 * axes.dataLim.y1), title=what)
+        axes.grid(alpha=0.25)
+    for axes in rows[-1]:
+        axes.set_xlabel("RTT, ms")
+    for axes in rows[:, 0]:
+        axes.set_ylabel("seconds")
+    figure.legend(handles=[
+        plt.Line2D([], [], color=COLOUR[side], marker=MARK[side], label=said)
+        for side, _, said in lines] + [plt.Line2D(
+            [], [], color=QUIET, linestyle="--", label="a round trip, and the "
+            "bytes at the link's rate")],
+        loc="upper center", ncols=3, frameon=False,
+        bbox_to_anchor=(0.5, 0.02))
+    figure.tight_layout()
     return figure
 
 
@@ -327,6 +368,8 @@ def cpu(results):
 PICTURES = {        # name: function, and what it says to who can't see it
     "goodput": (goodput, "Goodput of each link against its RTT, on log axes, "
                 "with the links' rates and the line of 2 MiB a round trip"),
+    "commands": (commands, "Seconds of six commands against the RTT, stock and "
+                 "ours"),
     "copy": (copy, "Seconds to copy a file against the RTT, stock and ours"),
     "window": (window, "Goodput, window and bytes in flight over time"),
     "memory": (memory, "Peak memory of each end against the BDP"),

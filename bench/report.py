@@ -37,10 +37,17 @@ def sections(data):
          "the first byte to the last, slow start included. ssh's handshake has "
          "opened TCP's window a little by then, so that ssh can be ahead of "
          "raw TCP. \"of raw\" is ours of raw TCP, paired."),
+        (f"Whole commands at {tables.ENDS_MS} ms, seconds", "commands",
+         tables.commands(data),
+         "Login included, and in brackets how many times the limit that is: a "
+         "round trip, and the bytes at the link's rate. The client receives. "
+         "The picture has stock on an untouched kernel, and ours with the "
+         "package's buffers."),
         ("A file by scp, seconds", "copy", tables.copies(data),
          "Of the whole command, login included; the client receives, and both "
-         "ends are of one side. \"untouched\" is with TCP's buffers as the "
-         "kernel has them, the rest with raised ones."),
+         "ends are of one side. TCP's buffers: \"packages\" has them as "
+         "openssh-bdp-tuning sets them at both ends, \"untouched\" as the "
+         "kernel does, the rest raised to 512 MiB."),
         ("A file by scp, MB/s, by which end is ours", None, tables.ends(data),
          f"RTT {tables.ENDS_MS} ms; the file's size over the seconds of the "
          "whole command."),
@@ -142,7 +149,8 @@ def main(argv):
     with open(target, "w") as f:
         f.write(page(data, path, folder, drawn))
     said = [tables.text(rows) for rows in (
-        tables.headline(data, brief=True), tables.copies(data),
+        tables.headline(data, brief=True), tables.commands(data),
+        tables.copies(data),
         tables.ends(data), tables.cpu(data)) if len(rows) > 1]
     print("\n\n".join(said + ["From "]) +
           f"{os.path.relpath(path, TOP)}: {os.path.relpath(target, TOP)}, and "

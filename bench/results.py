@@ -14,7 +14,7 @@ FIELDS = {                              # of each record, and of which kind
     "versions": dict, "kind": str, "link": dict, "tool": str,
     "direction": str, "repetition": int, "figures": dict, "series": dict,
 }
-EITHER = ("client", "server", "cipher")     # some runs have them
+EITHER = ("client", "server", "cipher", "load")     # some runs have them
 
 
 def check(record):

@@ -5,6 +5,7 @@
     link        its name in links.tsv, of kind copy in copy.tsv; "loopback"
     tool        raw, ssh, scp, scp-O or sftp
     direction   get (the client receives) or put
+    load        of some copies: a key of LOADS; else it is the link's bytes
     client, server   a side: ours, stock, a peer's name, or "chain", what SSH
                 can't do without (see chain.c); not of raw TCP
     cipher      of kind cpu; "none" is neither cipher nor MAC, as some peers
@@ -15,6 +16,7 @@ Its id names all of that. Runs that are to be held against each other come one
 after the other."""
 
 import itertools
+from typing import NamedTuple, Optional
 
 TOOLS = ("ssh", "scp", "scp-O", "sftp")
 CIPHERS = ("chacha20-poly1305@openssh.com", "aes128-gcm@openssh.com",
@@ -24,10 +26,29 @@ CHAIN = {CIPHERS[0]: "chacha20-poly1305",    # a chain has these, of OpenSSL
 LONG, SHARED = "pacific", "fibre"       # for set-up and files; for the echo
 QUICK_REPS = 3      # of what chance has a part in, see chance()
 ENDS_MS = 200       # at this RTT each client copies with each server
+LOADS_MS = (1, 25, 100, 200, 300)       # at these there are LOADS, too
 
 
-def run(kind, link, tool, direction, pair=None, cipher=None):
+class Load(NamedTuple):
+    """What a command transfers, and what that is called."""
+    what: str
+    tool: str
+    bytes: int
+    tree: Optional[list] = None         # directories, files in each, bytes
+
+
+LOADS = {"login": Load("ssh host command", "ssh", 1),
+         "1k": Load("scp of 1 KB", "scp", 10**3),
+         "1m": Load("scp of 1 MB", "scp", 10**6),
+         "100m": Load("scp of 100 MB", "scp", 10**8),
+         "files": Load("scp -r of 1,000 files", "scp", 1000 * 4096,
+                       [20, 50, 4096])}
+
+
+def run(kind, link, tool, direction, pair=None, cipher=None, load=None):
     found = {"kind": kind, "link": link, "tool": tool, "direction": direction}
+    if load:
+        found["load"] = load
     if pair:
         found.update(client=pair[0], server=pair[1])
     if cipher:
@@ -36,8 +57,8 @@ def run(kind, link, tool, direction, pair=None, cipher=None):
 
 
 def identity(r):
-    fields = ("kind", "link", "tool", "direction", "client", "server",
-              "cipher", "repetition")
+    fields = ("kind", "link", "tool", "direction", "load", "client",
+              "server", "cipher", "repetition")
     return "/".join(str(r[f]) for f in fields if f in r)
 
 
@@ -94,15 +115,20 @@ def full(links, sides, bare):
 def copies(links, sides):
     """A file by scp. Over every link the client receives it, and both ends are
     of one side. At ENDS_MS, with TCP's buffers raised, each client copies both
-    ways with each server."""
+    ways with each server. At LOADS_MS the client receives the LOADS, too."""
     found = []
     for name, link in links.items():
+        ends = [(side, side) for side in sides]
+        if link.get("tcp_buffers") == "package":
+            ends = [("ours", "ours")]     # it is for ours
+        if link["rtt_us"] / 1000 in LOADS_MS:
+            found += [run("copy", name, load.tool, "get", pair, load=key)
+                      for key, load in LOADS.items() for pair in ends]
         if link["rtt_us"] == ENDS_MS * 1000 and "tcp_buffers" not in link:
             found += each("copy", name, ["scp"], ("get", "put"),
                           list(itertools.product(sides, sides)))
         else:
-            found += each("copy", name, ["scp"], ["get"],
-                          [(side, side) for side in sides])
+            found += each("copy", name, ["scp"], ["get"], ends)
     return found
 
 

@@ -11,7 +11,7 @@ PROGRAMS = ("ssh", "scp", "sftp", "sshd")
 HELPERS = ("sshd-session", "sshd-auth", "sftp-server")      # some have them
 FOLDERS = ("bin", "sbin", "libexec", "lib/openssh", "libexec/openssh",
            "usr/bin", "usr/sbin", "usr/lib/openssh")
-OWN = {"ours": "openssh", "stock": "pristine"}
+OWN = {"ours": "openssh", "stock": "stock"}
 
 
 def find(prefix, name):

@@ -1,7 +1,8 @@
 """The tables of the report and of README.md: what they say, as lists of
 cells. A cell is the median; its spread follows where it is over 1 %."""
 
-from runs import ENDS_MS, LONG, SHARED
+from links import BUFFERS, payload_mb_s
+from runs import ENDS_MS, LOADS, LONG, SHARED
 
 NAMES = {"ours": "ours", "stock": "stock", "raw": "raw TCP",
          "chain": "bare chain"}
@@ -110,32 +111,76 @@ def pairings(results):
 
 def copy_links(results):
     """The links over which a file was copied, by RTT in ms: first those with
-    TCP's buffers raised, then those with the kernel's own."""
+    TCP's buffers raised, then those as our package has them, then those with
+    the kernel's own."""
     found = results.select(kind="copy").links()
     return [{link["rtt_us"] / 1000: link_name
              for link_name, link in found.items()
              if link.get("tcp_buffers", "raised") == buffers}
-            for buffers in ("raised", "default")]
+            for buffers in BUFFERS]
+
+
+def limit_s(link, load):
+    """Seconds that physics wants for a load (None: a file of the link's
+    bytes): one round trip, and the bytes at the link's rate."""
+    count = LOADS[load].bytes if load else link["bytes"]
+    return link["rtt_us"] / 1e6 + count / 1e6 / payload_mb_s(link)
+
+
+def copied(results):
+    """What was copied, in the order of size: (key, its name)."""
+    there = {r.get("load") for r in results.select(kind="copy").records}
+    named = [(key, load.what) for key, load in LOADS.items()]
+    named.insert(len(named) - 1, (None, "scp of 1 GB"))
+    return [(key, what) for key, what in named if key in there]
+
+
+def shown(results):
+    """Columns of copies: (links by RTT, side, heading)."""
+    found = results.select(kind="copy", direction="get")
+    columns = sides(found)[1:]
+    return [(names, s, name(s) + note) for names, note in
+            zip(copy_links(found), ("", ", packages", ", untouched"))
+            for s in columns if note != ", packages" or s == "ours"]
+
+
+def commands(results):
+    """Seconds of whole commands at ENDS_MS, and of how many times the limit
+    that is; only if there are loads beside the file."""
+    rows = [["", "limit"] + [title for _, _, title in shown(results)]]
+    if len(copied(results)) < 2:
+        return rows
+    for load, what in copied(results):
+        cells = []
+        for names, side, _ in shown(results):
+            at = names.get(ENDS_MS)
+            took = results.of_side(side, "command_s", kind="copy", link=at,
+                                   load=load, direction="get")
+            least_s = took and limit_s(results.links()[at], load)
+            cells.append(f"{digits(took.median)} ({took.median / least_s:.1f})"
+                         if took else NEVER)
+        at = next(names[ENDS_MS] for names, *_ in shown(results)
+                  if ENDS_MS in names)
+        rows.append([what, digits(limit_s(results.links()[at], load))] + cells)
+    return rows
 
 
 def copies(results):
     """Seconds that scp takes for a file, by RTT, both ends of one side."""
-    found = results.select(kind="copy", direction="get")
-    columns = sides(found)[1:]
-    raised, default = copy_links(found)
-    rows = [["RTT, ms"] + [name(s) for s in columns] +
-            [f"{name(s)}, untouched" for s in columns]]
-    for rtt_ms in sorted({*raised, *default}):
+    found = results.select(kind="copy", direction="get", load=None)
+    columns = shown(found)
+    rows = [["RTT, ms"] + [title for _, _, title in columns]]
+    for rtt_ms in sorted({ms for names, *_ in columns for ms in names}):
         rows.append([f"{rtt_ms:g}"] + [
             cell(found.of_side(s, "command_s", link=names.get(rtt_ms)))
-            for names in (raised, default) for s in columns])
+            for names, s, _ in columns])
     return rows
 
 
 def ends(results):
     """MB/s of scp for a file both ways, by which ends are ours; only if all
     were measured."""
-    found = results.select(kind="copy", tool="scp")
+    found = results.select(kind="copy", tool="scp", load=None)
     found = found.select(link=copy_links(found)[0].get(ENDS_MS))
     rows = [["patched", "neither", "client", "server", "both"]]
     for direction, word in (("get", "download"), ("put", "upload")):

@@ -82,8 +82,8 @@ def test_links():
 
 
 def test_copy_links():
-    """1 GB over 1 Gbit/s, with TCP's buffers raised, and with the kernel's own;
-    runs.ENDS_MS is among them."""
+    """1 GB over 1 Gbit/s, with TCP's buffers raised, as our package has them,
+    and with the kernel's own; runs.ENDS_MS is among them."""
     table = links.read(links.COPIES)
     assert not set(table) & set(links.read())
     raised = [link["rtt_us"] / 1000 for link in table.values()
@@ -105,7 +105,8 @@ def test_copy_links():
     ("a\t1000\tnan\t-\tcubic\t-\traised\t24\tx", "nan is not from 0.1"),
     ("a\t1000\t1\t5\tcubic\t-\traised\t24\tx", "loss is like 0.1%"),
     ("a\t1000\t1\t-\treno\t-\traised\t24\tx", "cc is cubic or bbr"),
-    ("a\t1000\t1\t-\tcubic\t-\t64m\t24\tx", "raised or default, not '64m'"),
+    ("a\t1000\t1\t-\tcubic\t-\t64m\t24\tx",
+     "raised or package or default, not '64m'"),
     ("a\t90000\t900\t-\tcubic\t-\traised\t24\tx", "a BDP of 10125 MB"),
     ("lan\t1000\t1\t-\tcubic\t-\traised\t24\tx", "lan is there already")])
 def test_bad_links(tmp_path, line, error):
@@ -125,7 +126,7 @@ def test_bad_links(tmp_path, line, error):
 @pytest.fixture
 def prefix(tmp_path, monkeypatch):
     """Where a peer is installed whose programs' names begin with twin."""
-    tree = os.path.join(project.BUILD, "pristine")
+    tree = os.path.join(project.BUILD, "stock")
     for folder, name in (("bin", "ssh"), ("bin", "scp"), ("bin", "sftp"),
                          ("sbin", "sshd"), ("libexec", "sshd-session"),
                          ("libexec", "sshd-auth"), ("libexec", "sftp-server")):
@@ -136,14 +137,14 @@ def prefix(tmp_path, monkeypatch):
 
 def test_peers(prefix):
     trees = sides.parse(f"twin={prefix}:twin")
-    assert trees == {"ours": "openssh", "stock": "pristine",
+    assert trees == {"ours": "openssh", "stock": "stock",
                      "twin": "peers/twin"}
     tree = os.path.join(project.BUILD, "peers", "twin")
     for name in ("ssh", "twinscp", "sshd", "sshd-auth", "sftp-server"):
         assert os.access(os.path.join(tree, name), os.X_OK)
     # the digest is that of the programs, wherever they are
-    assert sides.version("peers/twin") == sides.version("pristine")
-    assert not sides.is_bare("pristine")
+    assert sides.version("peers/twin") == sides.version("stock")
+    assert not sides.is_bare("stock")
     bare = os.path.join(prefix, "ssh")
     with open(bare, "w") as f:
         f.write("#!/bin/sh\n"
@@ -151,7 +152,7 @@ def test_peers(prefix):
     os.chmod(bare, 0o755)
     assert sides.is_bare(prefix)
     assert sides.version("openssh")["programs"] != \
-        sides.version("pristine")["programs"]
+        sides.version("stock")["programs"]
 
 
 @pytest.mark.parametrize("peers, error", [
@@ -206,7 +207,8 @@ def test_plan():
         {("cpu", tool, way, "chain", "chain", cipher) for cipher in runs.CHAIN
          for tool in ("ssh", "scp") for way in ("get", "put")}
     # a file is copied by each with each both ways at one RTT, and else by those
-    # of one side; once, if chance has no part in it
+    # of one side, with the package's buffers by ours; once, if chance has no
+    # part in it
     copies = runs.plan(table, three, False, only="copy/",
                        copy_links=links.read(links.COPIES))
     assert {r["kind"] for r in copies} == {"copy"}
@@ -215,9 +217,21 @@ def test_plan():
     for link in links.read(links.COPIES):
         found = [(r["direction"], r["client"], r["server"]) for r in copies
                  if r["link"] == link]
-        count = 3 * 3 * 2 if link == f"1g-{runs.ENDS_MS}ms" else 3
+        count = 3 * 3 * 2 if link == f"1g-{runs.ENDS_MS}ms" else \
+            1 if link.endswith("-packages") else 3
+        alone = 1 if link.endswith("-packages") else 3
+        if links.read(links.COPIES)[link]["rtt_us"] / 1000 in runs.LOADS_MS:
+            count += alone * len(runs.LOADS)
         assert len(found) == count
         assert ("get", "ours", "ours") in found
+    for r in copies:
+        load = runs.LOADS.get(r.get("load"))
+        link = links.read(links.COPIES)[r["link"]]
+        spec = virtual.spec(r, link, dict(sides.OWN, twin="stock"))
+        assert spec.bytes == (load.bytes if load else 10**9)
+        assert (spec.tool, bool(spec.tree)) == \
+            ("ssh" if r.get("load") == "login" else "scp",
+             r.get("load") == "files")
     assert "copy" in {r["kind"] for r in runs.plan(
         table, three, False, virtual=False, only="/2",
         copy_links=links.read(links.COPIES))}
@@ -472,17 +486,43 @@ def copied():
                         client, 1, link, "copy", server=server, tool="scp",
                         figures={"command_s": 8 + link["rtt_us"] / 4e3 * slow},
                         direction=direction))
+                    if (client, server, direction) not in (
+                            ("stock", "stock", "get"), ("ours", "ours", "get")):
+                        continue
+                    found += [record(
+                        client, 1, link, "copy", server=server, tool=load.tool,
+                        figures={"command_s": link["rtt_us"] / 1e5},
+                        direction=direction, load=key)
+                        for key, load in runs.LOADS.items()]
     return Results(found)
+
+
+def test_commands():
+    """Ten round trips, made up, of what physics wants: one, and the bytes at
+    the link's rate."""
+    rows = tables.commands(copied())
+    assert rows[0] == ["", "limit", "stock", "ours", "ours, packages",
+                       "stock, untouched", "ours, untouched"]
+    assert [row[0] for row in rows[1:]] == [
+        "ssh host command", "scp of 1 KB", "scp of 1 MB", "scp of 100 MB",
+        "scp of 1 GB", "scp -r of 1,000 files"]
+    assert rows[1][1:] == ["0.20"] + ["2.00 (10.0)"] * 5
+    assert rows[4][1:3] == ["1.04", "2.00 (1.9)"]
+    assert rows[5][1:4] == ["8.56", "58.0 (6.8)", "8.00 (0.9)"]
+    # without loads there is no table
+    whole = copied().select(load=None)
+    assert len(tables.commands(whole)) == 1
+    assert tables.copies(whole) == tables.copies(copied())
 
 
 def test_copies():
     rows = tables.copies(copied())
-    assert rows[0] == ["RTT, ms", "stock", "ours", "stock, untouched",
-                       "ours, untouched"]
+    assert rows[0] == ["RTT, ms", "stock", "ours", "ours, packages",
+                       "stock, untouched", "ours, untouched"]
     assert [row[0] for row in rows[1:]] == ["1", "10", "25", "50", "100",
                                             "200", "300"]
-    assert rows[6][1:] == ["58.0", "8.00", "58.0", "58.0"]
-    assert rows[1][3:] == [tables.NEVER, tables.NEVER]
+    assert rows[6][1:] == ["58.0", "8.00", "58.0", "58.0", "58.0"]
+    assert rows[2][3:] == [tables.NEVER] * 3
     assert tables.ends(copied()) == [
         ["patched", "neither", "client", "server", "both"],
         ["download", "17.2", "125", "17.2", "125"],
@@ -499,9 +539,10 @@ def test_picture_of_copies(tmp_path):
     assert (status, err) == (0, "")
     for rows in (tables.copies(copied()), tables.ends(copied())):
         assert tables.text(rows) in out
-    assert (tmp_path / "page" / "report.html").read_text().count("<img") == 1
-    picture = (tmp_path / "page" / "copy.svg").read_text()
-    assert f"of {results.digest(path)}" in picture
+    assert (tmp_path / "page" / "report.html").read_text().count("<img") == 2
+    for name in ("copy", "commands"):
+        picture = (tmp_path / "page" / f"{name}.svg").read_text()
+        assert f"of {results.digest(path)}" in picture
 
 
 def holds(document, rows):
@@ -529,8 +570,8 @@ def test_goodput_in_our_readme():
     kept = Results(results.load(KEPT)).select(kind="goodput", link="pacific",
                                               direction="get")
     for side, words in (("raw", "raw TCP, down"),
-                        ("stock", "ssh host cat +stock"),
-                        ("ours", "ssh host cat +ours")):
+                        ("stock", "ssh host cat +stock, raised"),
+                        ("ours", "ssh host cat +ours, raised")):
         said = re.search(rf"^    {words} +([\d.]+)", readme, re.M)[1]
         tool = "raw" if side == "raw" else "ssh"
         assert float(said) == pytest.approx(kept.of_side(
@@ -542,32 +583,30 @@ def test_readme():
     files give that are kept."""
     data = Results(results.load(COPIED))
     assert holds(text(BENCH_README), tables.copies(data))
+    assert holds(text(BENCH_README), tables.commands(data))
     assert len(tables.copies(data)) == 1 + 7
+    assert len(tables.commands(data)) == 1 + 6
     for readme in (text(README), text(BENCH_README)):
         assert holds(readme, tables.ends(data))
-        assert "results/copy.svg)" in readme
+        assert "results/commands.svg)" in readme
+    assert "results/copy.svg)" in text(BENCH_README)
     assert len(tables.ends(data)) == 3
     assert os.path.getsize(COPIED) < 100000
-    assert f"of {results.digest(COPIED)}" in \
-        text(COPIED.replace(".jsonl", ".svg"))
+    for name in ("copy.svg", "commands.svg"):
+        assert f"of {results.digest(COPIED)}" in \
+            text(os.path.join(os.path.dirname(COPIED), name))
     # what it says in words
     words = " ".join(text(README).split())
 
-    def took(side, link):
-        return data.of_side(side, "command_s", link=link,
+    def took(side, link, load=None):
+        return data.of_side(side, "command_s", link=link, load=load,
                             direction="get").median
-    assert f"copies 1 GB in {took('ours', '1g-200ms'):.1f} s instead of " \
-        f"{took('stock', '1g-200ms'):.0f} s" in words
-    assert "the copy takes " \
-        f"{took('ours', '1g-200ms-untouched'):.0f} s, as long as with stock " \
-        f"({took('stock', '1g-200ms-untouched'):.0f} s)" in words
-    files = Results(results.load(KEPT)).select(kind="files", link="pacific",
-                                               direction="get")
-    count = virtual.TREE[0] * virtual.TREE[1]
-    took_s = [count / files.of_side(side, "files_per_s").median
-              for side in ("ours", "stock")]
-    assert "{} small files take {:.0f} s instead of {:.0f} s".format(
-        count, *took_s) in words
+    installed = [("ours", "1g-200ms-packages"), ("stock", "1g-200ms-untouched")]
+    assert "copies 1 GB in {:.1f} s instead of {:.0f} s".format(
+        *(took(*ends) for ends in installed)) in words
+    assert "1,000 files take {:.1f} s instead of {:.0f} s".format(
+        *(took(*ends, "files") for ends in installed)) in words
+    assert f"raised, stock takes {took('stock', '1g-200ms'):.0f} s" in words
     assert len(text(README).splitlines()) <= 150
 
 

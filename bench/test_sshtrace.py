@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
 sys.path.append(os.path.join(TOP, "hpn-tests", "lib"))
 import lab                              # noqa: E402
-from loopback import (OURS, PORT, PRISTINE, going_first,    # noqa: E402, F401
+from loopback import (OURS, PORT, STOCK, going_first,    # noqa: E402, F401
                       place, read, wait_until)
 from spec import transfer               # noqa: E402
 
@@ -42,25 +42,44 @@ def test_verdict():
 
 # Transfers with a known limit each: what it is, seen from the sending end, and
 # from the receiving one. The sender's buffer does not show at the other end,
-# nor does a slow source.
+# nor does a slow source. Where the server's buffer is the limit, its sshd is
+# stock: ours raises it.
+
+# What sshtrace says to do, at the sending end and at the receiving one. The
+# name typed is that of the ssh at the client; sshd knows an address.
+PACKAGE = ", or install openssh-bdp-tuning there"
+REMEDIES = {
+    "receiver-buffer": (
+        r"raise net\.ipv4\.tcp_rmem on [\d.]+" + PACKAGE,
+        "raise net.ipv4.tcp_rmem on this machine" + PACKAGE),
+    "sender-buffer": (
+        "raise net.ipv4.tcp_wmem on this machine" + PACKAGE, None),
+    "receiver-buffer-put": (
+        "raise net.ipv4.tcp_rmem on server" + PACKAGE,
+        "raise net.ipv4.tcp_rmem on this machine" + PACKAGE),
+}
 
 LIMITS = {
     "stock-window-get": (
-        transfer("1g-200ms", "get", 100 * MB, client="pristine"),
+        transfer("1g-200ms", "get", 100 * MB, client="stock"),
         "ssh-window", "ssh-window"),
     "stock-window-put": (
-        transfer("1g-200ms", "put", 100 * MB, server="pristine"),
+        transfer("1g-200ms", "put", 100 * MB, server="stock"),
         "ssh-window", "ssh-window"),
     "receiver-buffer": (
         transfer("1g-200ms", "get", 30 * MB,
                  sysctls={"client": {"tcp_rmem": SMALL}}),
         "receiver-buffer", "receiver-buffer"),
+    "receiver-buffer-put": (
+        transfer("1g-200ms", "put", 30 * MB, server="stock",
+                 sysctls={"server": {"tcp_rmem": SMALL}}),
+        "receiver-buffer", "receiver-buffer"),
     "sender-buffer": (
-        transfer("1g-200ms", "get", 30 * MB,
+        transfer("1g-200ms", "get", 30 * MB, server="stock",
                  sysctls={"server": {"tcp_wmem": SMALL}}),
         "sender-buffer", "far-end"),
     "loss": (
-        transfer("100m-100ms", "get", 20 * MB, loss="0.1%"),
+        transfer("100m-100ms", "get", 40 * MB, loss="0.1%"),
         "congestion", None),
     "path": (
         transfer("100m-100ms", "get", 150 * MB),
@@ -121,6 +140,13 @@ def test_names_the_limit(transfers, limited):
             assert sum(row["retransmits"] for row in rows) > 0
         assert limit is None or shares(rows).get(limit, 0) >= 75, \
             f"{end}: {shares(rows)}"
+    for end, wanted in zip(ends, REMEDIES.get(limited, (None, None))):
+        said = {row.get("remedy") for row in done.traced(end)
+                if row["limit"].endswith("-buffer")} - {None}
+        assert [re.fullmatch(wanted or "", text) is not None
+                for text in said] == [True] * bool(wanted), said
+        assert not any("remedy" in row for row in done.traced(end)
+                       if not row["limit"].endswith("-buffer"))
 
 
 # On loopback, in real time
@@ -327,8 +353,8 @@ def test_path(place):
 
 def test_ss_and_pid(place):
     """Of two connections the one whose client was named; no BPF is wanted."""
-    sshd = place.sshd(PRISTINE)
-    clients = [place.start(place.ssh("root@127.0.0.1", "cat", tree=PRISTINE),
+    sshd = place.sshd(STOCK)
+    clients = [place.start(place.ssh("root@127.0.0.1", "cat", tree=STOCK),
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
                for _ in range(2)]
     for client in clients:

@@ -6,6 +6,7 @@ import re
 
 import project                          # noqa: F401
 import lab
+import runs
 from links import payload_mb_s
 from measure import Missing
 from spec import PATH_FIELDS, Spec, steady_after_s
@@ -27,6 +28,11 @@ def spec(r, link, trees):
                      ssh_options=["Port 22"], sshd_options=["Port 22"])
         if "cipher" in link:
             found["cipher"] = link["cipher"]
+    if "load" in r:
+        load = runs.LOADS[r["load"]]
+        found["bytes"] = load.bytes
+        if load.tree:
+            found["tree"] = load.tree
     if r["kind"] == "setup":
         found["bytes"] = 1
     elif r["kind"] == "files":

@@ -28,6 +28,7 @@
 
 #include "conns.h"
 #include "events.h"
+#include "peer.h"
 #include "procs.h"
 #include "sockdiag.h"
 
@@ -57,16 +58,18 @@ struct conn {
 	uint64_t search_us, wait_us;	/* next search for owners */
 	int searched;			/* program is that of its owners */
 	enum procs_program program;
+	char typed[256];		/* name of the peer, "" unknown */
 	int wanted;			/* it is one that we were asked for */
 	/* looks in this interval */
 	unsigned int looks, starved, blocked, sources, sinks, known;
-	uint64_t snd_wnd, rcv_wnd;
+	uint64_t snd_wnd, rcv_wnd, sndbuf, rcvbuf;
 	struct events_seen seen;	/* at the interval's start */
 };
 
 struct conns {
 	TAILQ_HEAD(, conn) list;
 	int fd, port;
+	uint64_t wmem_max, rmem_max;
 	pid_t pid;
 	struct events *events;
 	uint64_t now_us;
@@ -96,6 +99,8 @@ conns_new(int port, pid_t pid, struct events *events)
 	}
 	TAILQ_INIT(&cs->list);
 	cs->port = port;
+	cs->wmem_max = procs_sysctl_max("tcp_wmem");
+	cs->rmem_max = procs_sysctl_max("tcp_rmem");
 	cs->pid = pid;
 	cs->events = events;
 	return cs;
@@ -127,7 +132,7 @@ start_interval(struct conn *c)
 	c->start_us = c->now_us;
 	c->looks = c->starved = c->blocked = 0;
 	c->sources = c->sinks = c->known = 0;
-	c->snd_wnd = c->rcv_wnd = 0;
+	c->snd_wnd = c->rcv_wnd = c->sndbuf = c->rcvbuf = 0;
 	for (i = 0; i < c->n_owners; i++)
 		c->owners[i].start_us = c->owners[i].cpu_us;
 }
@@ -156,6 +161,9 @@ look_at_programs(const struct conns *cs, struct conn *c)
 	for (i = 0; i < c->n_owners; i++) {
 		program = procs_program(c->owners[i].pid);
 		c->program = MAXIMUM(c->program, program);
+		if (program != PROCS_OTHER && *c->typed == '\0')
+			procs_peer(c->owners[i].pid, c->typed,
+			    sizeof(c->typed));
 		if (program == PROCS_PROBE && cs->events != NULL)
 			events_watch(cs->events, c->owners[i].pid);
 	}
@@ -204,6 +212,8 @@ saw(const struct sockdiag *s, void *ctx)
 	c->blocked += starved && verdict_blocked(s->sndbuf, s->queued);
 	c->snd_wnd = MAXIMUM(c->snd_wnd, ti->tcpi_snd_wnd);
 	c->rcv_wnd = MAXIMUM(c->rcv_wnd, ti->tcpi_rcv_ssthresh);
+	c->sndbuf = MAXIMUM(c->sndbuf, s->sndbuf);
+	c->rcvbuf = MAXIMUM(c->rcvbuf, s->rcvbuf);
 }
 
 static void
@@ -391,6 +401,10 @@ fill_in(const struct conns *cs, struct conn *c, struct conn_row *row)
 	in->snd_wnd = c->snd_wnd;
 	in->rcv_wnd = c->rcv_wnd;
 	in->window = window(cs, c);
+	in->sndbuf = c->sndbuf;
+	in->rcvbuf = c->rcvbuf;
+	in->wmem_max = cs->wmem_max;
+	in->rmem_max = cs->rmem_max;
 	in->starved = share(c->starved, c->looks);
 	in->blocked = share(c->blocked, c->looks);
 	in->source = share(c->sources, c->known);
@@ -419,6 +433,20 @@ name_ends(const struct conn *c, struct conn_row *row)
 	    ntohs(id->idiag_dport));
 }
 
+/* What to do about the limit, and on which host */
+static void
+add_remedy(struct conns *cs, const struct conn *c, struct conn_row *row)
+{
+	char ip[INET6_ADDRSTRLEN];
+
+	inet_ntop(c->now.family, c->now.id.idiag_dst, ip, sizeof(ip));
+	if (verdict_remedy(row->verdict, &row->in,
+	    *c->typed != '\0' ? c->typed : ip, row->remedy,
+	    sizeof(row->remedy)))
+		memcpy(cs->total.remedy[row->verdict], row->remedy,
+		    sizeof(row->remedy));
+}
+
 void
 conns_end_interval(struct conns *cs,
     void (*show)(const struct conn_row *, void *), void *ctx)
@@ -433,6 +461,7 @@ conns_end_interval(struct conns *cs,
 			fill_in(cs, c, &row);
 			name_ends(c, &row);
 			row.verdict = verdict(&row.in);
+			add_remedy(cs, c, &row);
 			cs->total.bytes += MAXIMUM(row.in.sent,
 			    row.in.received);
 			cs->total.time_us[row.verdict] += row.in.interval_us;

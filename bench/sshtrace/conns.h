@@ -25,6 +25,7 @@ struct conns;
 
 struct conn_row {
 	char	 local[64], remote[64];	/* address and port */
+	char	 remedy[384];		/* verdict_remedy() */
 	pid_t	 pid;			/* that works for it, 0 unknown */
 	uint64_t rate;			/* bytes a second, the larger one */
 	uint64_t cwnd;			/* bytes */
@@ -41,6 +42,7 @@ struct conns_total {
 	unsigned int n;			/* connections */
 	uint64_t bytes;
 	uint64_t time_us[VERDICT_MAX];
+	char	 remedy[VERDICT_MAX][384];	/* of the last connection */
 };
 
 struct events;

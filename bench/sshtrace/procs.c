@@ -33,6 +33,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "peer.h"
 #include "procs.h"
 
 /* Reads a file of /proc, a string. Returns -1 if it can't. */
@@ -52,6 +53,37 @@ read_proc(pid_t pid, const char *name, char *buf, size_t size)
 		return -1;
 	buf[len] = '\0';
 	return 0;
+}
+
+uint64_t
+procs_sysctl_max(const char *name)
+{
+	unsigned long long max = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/%s", name);
+	if ((f = fopen(path, "r")) == NULL)
+		return 0;
+	if (fscanf(f, "%*u %*u %llu", &max) != 1)
+		max = 0;
+	fclose(f);
+	return max;
+}
+
+int
+procs_peer(pid_t pid, char *name, size_t size)
+{
+	char path[64], args[4096];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+		return -1;
+	len = read(fd, args, sizeof(args));
+	close(fd);
+	return len <= 0 ? -1 : peer_typed(args, len, name, size);
 }
 
 static DIR *

@@ -49,4 +49,16 @@ enum procs_program {
 
 enum procs_program procs_program(pid_t);
 
+/*
+ * Returns the maximum (bytes), the third number, of the sysctl net.ipv4.NAME,
+ * 0 if it is unknown.
+ */
+uint64_t procs_sysctl_max(const char *name);
+
+/*
+ * Writes the host that a process of ssh was told to connect to into name of
+ * size bytes. Returns 0, or -1 if it is unknown.
+ */
+int	 procs_peer(pid_t pid, char *name, size_t size);
+
 #endif /* PROCS_H */

@@ -107,6 +107,7 @@ hand_over(const struct nlmsghdr *h,
 		if (a->rta_type == INET_DIAG_SKMEMINFO &&
 		    RTA_PAYLOAD(a) > SK_MEMINFO_WMEM_QUEUED * sizeof(*mem)) {
 			mem = RTA_DATA(a);
+			s.rcvbuf = mem[SK_MEMINFO_RCVBUF];
 			s.sndbuf = mem[SK_MEMINFO_SNDBUF];
 			s.queued = mem[SK_MEMINFO_WMEM_QUEUED];
 		} else if (a->rta_type == INET_DIAG_INFO) {

@@ -25,6 +25,7 @@ struct sockdiag {
 	sa_family_t family;
 	struct inet_diag_sockid id;
 	uint32_t sndbuf, queued;	/* bytes, of the send buffer */
+	uint32_t rcvbuf;	/* bytes */
 	struct tcp_info info;	/* 0 where the kernel is older than a field */
 };
 

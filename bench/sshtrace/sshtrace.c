@@ -42,6 +42,7 @@
 #define SSH_PORT	22
 #define INTERVAL_US	1000000
 #define LOOK_US		100000		/* between two looks */
+#define REMEDY_LEAST	10		/* %: the sum-up says what to do */
 
 static struct {
 	int json;
@@ -169,6 +170,8 @@ show_json(const struct conn_row *row, void *ctx)
 	    (long long)time(NULL), now_us() / 1e6, (const char *)ctx,
 	    row->local, row->remote, in->sends ? "send" : "receive",
 	    verdict_name(row->verdict));
+	if (*row->remedy != '\0')
+		printf(", \"remedy\": \"%s\"", row->remedy);
 	figure("pid", row->pid);
 	figure("interval_us", in->interval_us);
 	figure("sent_bytes", in->sent);
@@ -243,6 +246,9 @@ sum_up(const struct conns_total *t, uint64_t took_us)
 		fprintf(stderr, "%8.1f s %3llu %%  %s\n", left[most] / 1e6,
 		    (unsigned long long)(left[most] * 100 / seen_us),
 		    verdict_text(most));
+		if (left[most] * 100 / seen_us >= REMEDY_LEAST &&
+		    *t->remedy[most] != '\0')
+			fprintf(stderr, "%18s%s\n", "", t->remedy[most]);
 		left[most] = 0;
 	}
 }

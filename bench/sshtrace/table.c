@@ -173,7 +173,7 @@ by_rate(const void *a, const void *b)
 	return x->rate > y->rate ? -1 : x->rate < y->rate;
 }
 
-/* What the widest of each column takes: for so many rows */
+/* Sets widths to the widest of each column in n rows. */
 static void
 measure(const struct table *t, size_t n, int *widths)
 {

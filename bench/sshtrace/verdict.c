@@ -15,24 +15,25 @@
  */
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "verdict.h"
 
 /* Less than this (bytes a second) is a terminal, or keepalives. */
 #define IDLE_RATE	4000
 
-/* ssh that runs or waits to run for so much of the time (%) has no more. */
+/* %: an ssh that runs, or waits to run, for this part of the time is busy. */
 #define CPU_FULL	85
 
 /*
- * So much of it (%) is enough where there is more to send, and TCP takes it,
- * and the window has room: the rest is short waits.
+ * %: this part is enough if there is more to send, TCP takes it, and the window
+ * has room. The rest is short waits.
  */
 #define CPU_BUSY	60
 
 /*
- * A window counts as used up when so much of it (%) came in a round trip: the
- * rest is in credit on its way, and in an RTT that is an estimate.
+ * %: a window counts as used up if this part of it came in a round trip. The
+ * rest is credit on its way, and the error of the RTT, which is an estimate.
  */
 #define WINDOW_FULL	75
 
@@ -67,7 +68,7 @@ percent(uint64_t part, uint64_t whole)
 	return part >= whole ? 100 : part * 100 / whole;
 }
 
-/* Bytes in so much time, at the interval's mean rate */
+/* Returns the bytes that come in time_us at the interval's mean rate. */
 static uint64_t
 bytes_in(const struct verdict_in *in, uint64_t bytes, uint64_t time_us)
 {
@@ -173,6 +174,46 @@ verdict(const struct verdict_in *in)
 	    !idle(in, in->sent + in->received))
 		return VERDICT_CPU;
 	return in->sends ? sender(in) : receiver(in);
+}
+
+/*
+ * Returns 1 if a buffer of this end is as large as autotuning makes it. One
+ * that a program has set may be smaller. What is unknown counts as large.
+ */
+static int
+is_grown(uint64_t size, uint64_t max)
+{
+	return size == 0 || max == 0 || size >= max;
+}
+
+int
+verdict_remedy(enum verdict v, const struct verdict_in *in, const char *peer,
+    char *buf, size_t len)
+{
+	const char *sysctl = "tcp_rmem", *host = "this machine";
+	uint64_t max = in->rmem_max;	/* of that host */
+	int grown;
+
+	*buf = '\0';
+	if (v == VERDICT_SENDER_BUFFER) {
+		sysctl = "tcp_wmem";
+		max = in->wmem_max;
+		grown = is_grown(in->sndbuf, max);
+	} else if (v != VERDICT_RECEIVER_BUFFER)
+		return 0;
+	else if (in->sends) {
+		/* About half of a buffer is window. */
+		host = peer;
+		max = in->snd_wnd * 2;
+		grown = 1;
+	} else
+		grown = is_grown(in->rcvbuf, max);
+	if (!grown)
+		return 0;
+	snprintf(buf, len, "raise net.ipv4.%s on %s%s", sysctl, host,
+	    max >= VERDICT_PACKAGE_BUFFER ? "" :
+	    ", or install openssh-bdp-tuning there");
+	return 1;
 }
 
 const char *

@@ -17,6 +17,8 @@
 #ifndef VERDICT_H
 #define VERDICT_H
 
+#include <stddef.h>
+
 /*
  * What limits a connection, from what was seen of one end of it in an
  * interval. Pure: no socket, clock or log.
@@ -38,6 +40,9 @@ enum verdict {
 	VERDICT_MAX
 };
 
+/* Room (bytes) that the buffers get from the package openssh-bdp-tuning */
+#define VERDICT_PACKAGE_BUFFER	(64ULL * 1024 * 1024)
+
 /* Shares are percent of the looks in the interval, -1 where unknown. */
 struct verdict_in {
 	uint64_t interval_us;
@@ -54,6 +59,9 @@ struct verdict_in {
 	uint64_t snd_wnd;	/* that the peer's TCP gave */
 	uint64_t rcv_wnd;	/* that ours can give */
 	uint64_t window;	/* of our channels */
+	/* this end's TCP buffers, and the sysctls' maxima (bytes), 0 unknown */
+	uint64_t sndbuf, rcvbuf;
+	uint64_t wmem_max, rmem_max;
 	int	 starved;	/* see verdict_starved() */
 	int	 blocked;	/* and verdict_blocked(), too */
 	int	 source;	/* the source had something to read */
@@ -88,6 +96,15 @@ verdict_blocked(uint32_t sndbuf, uint32_t queued)
 int		 verdict_sends(const struct verdict_in *, uint64_t, uint64_t);
 
 enum verdict	 verdict(const struct verdict_in *);
+
+/*
+ * Writes into buf of len bytes what to do about the TCP buffer that limits a
+ * connection: which sysctl to raise, and on which host; peer names the other
+ * end. Returns 1. Returns 0, with an empty string, if the limit is not a TCP
+ * buffer, or if it is one of this end that the sysctl doesn't bound.
+ */
+int		 verdict_remedy(enum verdict v, const struct verdict_in *in,
+		    const char *peer, char *buf, size_t len);
 
 /* A word for programs, and some for people. */
 const char	*verdict_name(enum verdict);

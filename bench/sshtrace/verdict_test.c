@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peer.h"
 #include "verdict.h"
 
 #define S	1000000			/* us */
@@ -174,13 +175,121 @@ static const struct {
 	uint32_t queued;
 } buffers[] = { { 0, 0 }, { 0, 600 }, { 1, 602 }, { 1, 900 }, { 1, 1000 } };
 
+#define PACKAGE	", or install openssh-bdp-tuning there"
+#define BOTH	.wmem_max = 4 * MIB, .rmem_max = 6 * MIB
+
+static const struct {
+	enum verdict v;
+	const char *want;
+	struct verdict_in in;
+} remedies[] = {
+	{ VERDICT_RECEIVER_BUFFER, "raise net.ipv4.tcp_rmem on far" PACKAGE,
+	    { .sends = 1, .snd_wnd = 3 * MIB, BOTH } },
+	{ VERDICT_RECEIVER_BUFFER, "raise net.ipv4.tcp_rmem on far",
+	    { .sends = 1, .snd_wnd = 32 * MIB, BOTH } },
+	{ VERDICT_RECEIVER_BUFFER,
+	    "raise net.ipv4.tcp_rmem on this machine" PACKAGE,
+	    { .rcvbuf = 6 * MIB, BOTH } },
+	{ VERDICT_RECEIVER_BUFFER, "raise net.ipv4.tcp_rmem on this machine",
+	    { .rcvbuf = 64 * MIB, .rmem_max = 64 * MIB } },
+	{ VERDICT_RECEIVER_BUFFER,
+	    "raise net.ipv4.tcp_rmem on this machine" PACKAGE, { 0 } },
+	/* a program has set it */
+	{ VERDICT_RECEIVER_BUFFER, "", { .rcvbuf = 5 * MIB, BOTH } },
+	/* sshd has raised it */
+	{ VERDICT_RECEIVER_BUFFER,
+	    "raise net.ipv4.tcp_rmem on this machine" PACKAGE,
+	    { .rcvbuf = 256 * MIB, BOTH } },
+	{ VERDICT_SENDER_BUFFER,
+	    "raise net.ipv4.tcp_wmem on this machine" PACKAGE,
+	    { .sends = 1, .sndbuf = 4 * MIB, BOTH } },
+	{ VERDICT_SENDER_BUFFER, "raise net.ipv4.tcp_wmem on this machine",
+	    { .sends = 1, .sndbuf = 512 * MIB, .wmem_max = 512 * MIB } },
+	{ VERDICT_SENDER_BUFFER, "",
+	    { .sends = 1, .sndbuf = 4 * MIB - 1, BOTH } },
+	{ VERDICT_IDLE, "", { .sends = 1, BOTH } },
+	{ VERDICT_SSH_WINDOW, "", { .sends = 1, BOTH } },
+	{ VERDICT_CONGESTION, "", { .sends = 1, BOTH } },
+	{ VERDICT_SOURCE, "", { .sends = 1, BOTH } },
+	{ VERDICT_READER, "", { .sends = 1, BOTH } },
+	{ VERDICT_CPU, "", { .sends = 1, BOTH } },
+	{ VERDICT_FAR_END, "", { BOTH } },
+};
+
+/* Arguments of ssh, with a space for each NUL; the host in them */
+static const struct {
+	const char *args, *want;
+} peers[] = {
+	{ "ssh far cat ", "far" },
+	{ "/usr/bin/ssh -x -oForwardAgent=no -l me -- far sftp ", "far" },
+	{ "ssh -v -p 2222 -o Port=3 me@far.example.org ", "far.example.org" },
+	{ "ssh -4Cp 2222 far ", "far" },
+	{ "ssh -p2222 far ", "far" },
+	{ "ssh -W host:22 jump ", "jump" },
+	{ "ssh ssh://me@far:2222 ", "far" },
+	{ "ssh ssh://[2001:db8::1]:22 ", "2001:db8::1" },
+	{ "ssh fe80::1%eth0 ", "fe80::1%eth0" },
+	{ "ssh me@corp@far ", "far" },
+	{ "ssh -p ", NULL },
+	{ "ssh -- ", NULL },
+	{ "ssh ", NULL },
+	{ "ssh far", NULL },		/* it goes on */
+	{ "", NULL },
+	{ "sshd-session:root@notty ", NULL },
+	{ "ssh fa\"r ", NULL },
+	{ "ssh fa\033[Jr ", NULL },
+	{ "ssh me@ ", NULL },
+	{ "ssh a123456789012345678901234567890123456789 ", NULL },
+};
+
+static int
+test_remedies(void)
+{
+	char said[128];
+	int failed = 0, did;
+	size_t i;
+
+	for (i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++) {
+		did = verdict_remedy(remedies[i].v, &remedies[i].in, "far",
+		    said, sizeof(said));
+		if (strcmp(said, remedies[i].want) == 0 &&
+		    did == (*said != '\0'))
+			continue;
+		printf("remedy %zu: \"%s\"\n", i, said);
+		failed = 1;
+	}
+	return failed;
+}
+
+static int
+test_peers(void)
+{
+	char args[128], name[32];
+	int failed = 0, r;
+	size_t i, j, len;
+
+	for (i = 0; i < sizeof(peers) / sizeof(peers[0]); i++) {
+		len = strlen(peers[i].args);
+		for (j = 0; j < len; j++)
+			args[j] = peers[i].args[j] == ' ' ? '\0' :
+			    peers[i].args[j];
+		r = peer_typed(args, len, name, sizeof(name));
+		if (peers[i].want == NULL ? r == -1 : r == 0 &&
+		    strcmp(name, peers[i].want) == 0)
+			continue;
+		printf("peer of \"%s\": %d\n", peers[i].args, r);
+		failed = 1;
+	}
+	return failed;
+}
+
 int
 main(void)
 {
 	size_t i;
 	enum verdict v, w;
 	struct verdict_in in;
-	int failed = 0;
+	int failed = test_remedies() | test_peers();
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if ((v = verdict(&cases[i].in)) == cases[i].want)
