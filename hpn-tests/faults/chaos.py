@@ -13,13 +13,13 @@ import pytest
 
 import lab
 from checked import Keyed, Number, OneOf, Whole, known
-from loopback import (BUILD, OURS, PORT, PRISTINE, place,       # noqa: F401
+from loopback import (BUILD, OURS, PORT, STOCK, place,       # noqa: F401
                       read, wait_until)
 
 RESULTS = os.path.join(BUILD, "faults")
 FRONT = 2300                            # the relay's port
 SIZE = 8 << 20                          # bytes
-TREES = {"ours": OURS, "stock": PRISTINE}
+TREES = {"ours": OURS, "stock": STOCK}
 DIRECTIONS = ("get", "put")
 COPIES = [(tool, direction) for tool in ("ssh", "scp", "sftp")
           for direction in DIRECTIONS]

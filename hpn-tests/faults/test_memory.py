@@ -38,7 +38,7 @@ def held(ends, tool, direction, at=SIZE // 4):
 
 
 def limit(pid, more_kib):
-    """Allocations beyond so much more fail, with ENOMEM."""
+    """After more_kib more KiB, allocations fail with ENOMEM."""
     size = (status_kib(pid, "VmSize") + more_kib) * KIB
     resource.prlimit(pid, resource.RLIMIT_AS, (size, size))
 

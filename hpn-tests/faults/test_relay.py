@@ -17,7 +17,7 @@ import pytest
 from chaos import (FRONT, Relay, check_script, place,       # noqa: F401
                    slow)
 from checked import SpecError
-from loopback import OURS, PRISTINE, status_kib
+from loopback import OURS, STOCK, status_kib
 
 RUNS = int(os.environ.get("RUNS") or 1)
 SERVER = os.environ.get("SERVER") or OURS
@@ -30,7 +30,7 @@ MOST_KIB = 8 << 10                      # over what the client takes with stock
 
 
 def send(place, tree, count):           # noqa: F811
-    """Sends so many bytes to an sshd of a tree. Returns the seconds it took,
+    """Sends `count` bytes to the sshd of a tree. Returns the seconds it took,
     with login, the client's peak memory (KiB) and its CPU seconds."""
     sshd = place.sshd(tree)
     relay = Relay(place, [], str(DELAY_S), str(RATE), under=REAL_TIME)
@@ -41,7 +41,7 @@ def send(place, tree, count):           # noqa: F811
     start_s, peak_kib = time.monotonic(), 0
     with open(source, "rb") as zeros:
         client = place.start(
-            place.ssh(tree=PRISTINE, port=FRONT, level="INFO") +
+            place.ssh(tree=STOCK, port=FRONT, level="INFO") +
             ["root@127.0.0.1", "cat > /dev/null"], stdin=zeros)
     while client.poll() is None:
         peak_kib = max(peak_kib, status_kib(client.pid, "VmHWM"))
@@ -72,13 +72,13 @@ def test_wrong_script(wrong, error):
 
 @slow
 def test_stock_client_over_a_relay(place, pytestconfig):    # noqa: F811
-    if not os.path.exists(f"{PRISTINE}/sshd"):
-        pytest.skip("no build/pristine")
+    if not os.path.exists(f"{STOCK}/sshd"):
+        pytest.skip("no build/stock")
     if subprocess.run([*REAL_TIME, "true"], check=False).returncode:
         pytest.skip("no real-time priority for us here")
     loops = [place.start(["sh", "-c", "while :; do :; done"])
              for _ in range(BUSY)]
-    took_s, stock_kib, cpu_s = send(place, PRISTINE, STOCK_BYTES)
+    took_s, stock_kib, cpu_s = send(place, STOCK, STOCK_BYTES)
     pytestconfig.say(f"stock: {STOCK_BYTES / 1e6 / took_s:.0f} MB/s, peak "
                      f"memory {stock_kib / 1024:.1f} MiB, CPU {cpu_s:.1f} s")
     peaks_kib = []

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from idle import children, idle, memory_kib
-from loopback import (BUILD, OURS, PRISTINE, place, read,       # noqa: F401
+from loopback import (BUILD, OURS, STOCK, place, read,       # noqa: F401
                       status_kib, wait_until)
 
 MIB = 1 << 20
@@ -85,9 +85,10 @@ def exchange(n, all_open):
 
 @pytest.fixture
 def forwarding(place):                  # noqa: F811
-    """For a tree: one connection of it, with what exchange() needs. What is
-    returned has so many channels on it, and tells the peak memory (KiB) of ssh
-    and sshd, when they have closed."""
+    """forwarding(tree): one connection of that tree, with what exchange()
+    needs. Returns a function that opens a number of channels on it. That
+    returns the peak memory (KiB) of ssh and sshd once the channels have
+    closed."""
     listener = place.inside(
         lambda: socket.create_server(("127.0.0.1", ECHO), backlog=BATCH))
     threading.Thread(target=echo, args=(listener,), daemon=True).start()
@@ -125,7 +126,7 @@ def forwarding(place):                  # noqa: F811
 def test_memory_of_channels(forwarding):
     """Of those that carry little: as stock's, and some for the window's own."""
     peaks = []
-    for tree in (PRISTINE, OURS):
+    for tree in (STOCK, OURS):
         memory_after = forwarding(tree)
         peaks.append(memory_after(WARM))
         memory_after.end()
@@ -229,7 +230,7 @@ def test_idle_connections(place):       # noqa: F811
     before = [ticks(pids) for pids in found.values()]
     time.sleep(IDLE_S)
     used = [ticks(pids) - b for pids, b in zip(found.values(), before)]
-    print(f"{IDLE_S} s idle, CPU ticks of pristine, ours: {used}")
+    print(f"{IDLE_S} s idle, CPU ticks of stock, ours: {used}")
     # Both do nothing. The kernel counts in ticks (10 ms), and charges what a
     # tick finds running: 2 % of nothing is less than it can tell
     assert used[1] <= used[0] * 1.02 + 1

@@ -19,6 +19,8 @@ def transfers_of(item):
     if call and "row" in call.params:
         row = call.params["row"]
         return {**row.transfers, **row.references}
+    if call and "draw" in call.params:
+        return call.params["draw"].specs
     if call and "scene" in call.params:
         return {n: OTHER[n] for n in call.params["scene"][0].values()}
     return {}

@@ -1,8 +1,8 @@
-"""The main job, shown: one file through ssh, scp up and scp down between two
-hosts 200 ms apart at 1 Gbit/s, by OpenSSH as it is and by ours on both sides,
-with raw TCP on the same link beside. Prints a table, where it is as a page with
-a picture of goodput and window over time (build/demo), and what to type
-next."""
+"""The main job, shown: one file down through ssh and up through scp, between
+two hosts 200 ms apart at 1 Gbit/s. Three cases stand side by side: as Debian
+installs it, with our packages at both ends, and with our packages at the
+client only. Prints a table, where it is as a page with a picture of goodput
+and window over time (build/demo), and what to type next."""
 
 import html
 import os
@@ -17,7 +17,30 @@ from spec import link, raw_of, transfer         # noqa: E402
 
 SIZE = 256 << 20                        # bytes
 LINK = link("1g-200ms")
-TREES = {"stock": "pristine", "ours": "openssh"}
+
+# Who is at the ends, and with which limits of the kernel's TCP buffers
+CASES = {
+    "Debian": {"client": "stock", "server": "stock",
+               "tcp_buffers": "default"},
+    "packages": {"client": "openssh", "server": "openssh",
+                 "tcp_buffers": "package"},
+    "client only": {"client": "openssh", "server": "stock",
+                    "tcp_buffers": {"client": "package",
+                                    "server": "default"}},
+}
+# The same with the largest buffers; of one job
+RAISED = {
+    "stock, raised": {"client": "stock", "server": "stock"},
+    "ours, raised": {"client": "openssh", "server": "openssh"},
+}
+RAISED_JOB = "ssh host cat"
+LEGEND = """\
+Debian:       stock at both ends, TCP's buffers as Linux has them: at most
+              4 MiB to send, 6 MiB to receive
+packages:     our packages at both ends, which raise both to 64 MiB
+client only:  our packages at the client; the server is stock, and its buffers
+              are as Linux has them
+raised, raw:  TCP's buffers are raised to 512 MiB at both ends"""
 DEMO = os.path.join(lab.BUILD, "demo")
 
 # What to type next, and what it does
@@ -33,7 +56,6 @@ NEXT = {
 JOBS = {
     "ssh host cat": ("ssh", "get"),
     "scp up": ("scp", "put"),
-    "scp down": ("scp", "get"),
 }
 
 
@@ -75,9 +97,10 @@ def transfers():
     for direction in ("get", "put"):
         specs["raw TCP", direction] = raw_of(transfer(LINK, direction, SIZE))
     for job, (tool, direction) in JOBS.items():
-        for side, tree in TREES.items():
+        cases = {**CASES, **RAISED} if job == RAISED_JOB else CASES
+        for side, ends in cases.items():
             specs[job, side] = transfer(LINK, direction, SIZE, tool=tool,
-                                        client=tree, server=tree)
+                                        **ends)
     return specs
 
 
@@ -86,7 +109,7 @@ def measure(specs):
     pool = lab.Pool()
     futures = {}
     for key, spec in specs.items():
-        name = "demo-" + "-".join(key).replace(" ", "-")
+        name = "demo-" + "-".join(key).replace(",", "").replace(" ", "-")
         future = pool.start(spec, name, progress.of(", ".join(key)))
         future.add_done_callback(lambda _, k=key: progress.finished(
             ", ".join(k)))
@@ -120,26 +143,26 @@ def table(rows):
         return "" if value is None else f"{value / 2**20:.1f}"
 
     lines = [f"{SIZE / 1e6:.0f} MB at {LINK.rate_mbit / 1000:g} Gbit/s over "
-             f"{LINK.rtt_us / 1000:g} ms, both sides stock or ours", "",
-             f"{'':16}{'':7}{'goodput':>9}{'of raw':>8}{'peak window':>13}"
+             f"{LINK.rtt_us / 1000:g} ms", "",
+             f"{'':16}{'':14}{'goodput':>9}{'of raw':>8}{'window':>8}"
              f"{'peak memory (MiB)':>20}",
-             f"{'':16}{'':7}{'MB/s':>9}{'TCP':>8}{'MiB':>13}"
+             f"{'':16}{'':14}{'MB/s':>9}{'TCP':>8}{'MiB':>8}"
              f"{'client':>11}{'server':>9}"]
     for r in rows:
         name = (r["job"] if r["side"] else
                 "raw TCP, " + {"get": "down", "put": "up"}[r["direction"]])
         lines.append(
-            f"{name:16}{r['side']:7}{r['goodput']:9.2f}{r['share']:8.0%}"
-            f"{mib(r['peak_window']):>13}{mib(r['client_memory']):>11}"
+            f"{name:16}{r['side']:14}{r['goodput']:9.2f}{r['share']:8.0%}"
+            f"{mib(r['peak_window']):>8}{mib(r['client_memory']):>11}"
             f"{mib(r['server_memory']):>9}")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", LEGEND]) + "\n"
 
 
 def page(text):
     """The table and the picture as HTML, for a browser."""
     return ("<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n"
             "<title>openssh-bdp: the demo</title>\n"
-            f"<pre>{html.escape(text)}</pre>\n"
+            f"<pre>{html.escape(text, quote=False)}</pre>\n"
             "<img src=\"window.png\" style=\"max-width: 100%\" "
             "alt=\"Goodput and window over time\">\n")
 

@@ -23,10 +23,10 @@ SLOW = {"rate": 20 * 10**6}
 
 
 @scenario("cpu-big-window", **twins(GB // 2))
-@scenario("cpu-stock-server", "netem", **twins(GB // 2, server="pristine"))
+@scenario("cpu-stock-server", "netem", **twins(GB // 2, server="stock"))
 @scenario("cpu-slow-reader", "netem", **twins(GB // 4, reader=SLOW))
 @scenario("cpu-slow-reader-stock-server", "netem",
-          **twins(GB // 4, reader=SLOW, server="pristine"))
+          **twins(GB // 4, reader=SLOW, server="stock"))
 def test_cpu_does_not_grow_with_the_path(scene, measured):
     near = scene["near"]
     measured.note(f"{near.cpu_s() * GB / near.spec.bytes:.1f} s/GB at 1 ms")
@@ -35,14 +35,14 @@ def test_cpu_does_not_grow_with_the_path(scene, measured):
 
 
 FIXED = {"client": "fixed", "server": "fixed"}
-PRISTINE = {"client": "pristine", "server": "pristine"}
+STOCK = {"client": "stock", "server": "stock"}
 
 
 @scenario("cpu-fixed-window", "netem",
-          near=twins(GB // 25, **PRISTINE)["near"],
+          near=twins(GB // 25, **STOCK)["near"],
           far=twins(GB // 25, **FIXED)["far"])
 def test_cpu_of_a_fixed_window_does(scene, measured):
-    """That the above can fail: pristine OpenSSH, given a window of 64 MiB.
+    """That the above can fail: stock OpenSSH, given a window of 64 MiB.
     (With it, it needs as much at 1 ms: all that is not in the pipe waits in
     the sender's buffer.)"""
     ratio = cpu_ratio(scene)

@@ -20,21 +20,29 @@ def test_demo():
             os.unlink(os.path.join(folder, name))
     program = os.path.join(demo.HERE, "demo.py")
     done = subprocess.run([sys.executable, "-B", program], cwd=lab.TOP,
-                          capture_output=True, text=True, timeout=900)
+                          capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
     print(done.stdout)
     with open(os.path.join(folder, "results.json")) as f:
         rows = {(r["job"], r["side"]): r for r in json.load(f)["rows"]
                 if r["side"]}
-    assert len(rows) == 6
-    assert rows["ssh host cat", "ours"]["share"] >= 0.95
+    assert len(rows) == len(demo.JOBS) * len(demo.CASES) + len(demo.RAISED)
     for (job, side), r in rows.items():
-        if side == "stock":
+        ends = {**demo.CASES, **demo.RAISED}[side]
+        receiver = ends["client" if r["direction"] == "get" else "server"]
+        if receiver == "stock":
             assert r["peak_window"] == WINDOW_STOCK
-            assert rows[job, "ours"]["goodput"] > 3 * r["goodput"]
         else:
             assert r["peak_window"] > WINDOW_STOCK
-        assert f"{job:16}{side}" in done.stdout
+        assert f"{job:16}{side:14}" in done.stdout
+    for job in demo.JOBS:
+        debian, packages, client_only = (rows[job, side]["goodput"]
+                                         for side in demo.CASES)
+        assert packages > 3 * debian
+        assert client_only > 0.8 * debian
+    for side in ("packages", "ours, raised"):
+        assert rows["ssh host cat", side]["share"] >= 0.95
+    assert demo.LEGEND in done.stdout
     with open(os.path.join(folder, "window.png"), "rb") as f:
         assert f.read(8) == b"\x89PNG\r\n\x1a\n"
     assert "TCPCongestion" not in done.stdout       # nothing was lost

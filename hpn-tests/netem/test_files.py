@@ -26,7 +26,7 @@ def tree(tool, direction, server="openssh"):
 
 def on_lan(tool, direction):
     return {side: files("1g-200us", tool, direction, side, side)
-            for side in ("openssh", "pristine")}
+            for side in ("openssh", "stock")}
 
 
 @scenario("small-files-scp-get", "netem", GOAL, **tree("scp", "get"))
@@ -34,13 +34,13 @@ def on_lan(tool, direction):
 @scenario("small-files-sftp-get", "netem", GOAL, **tree("sftp", "get"))
 @scenario("small-files-sftp-put", "netem", GOAL, **tree("sftp", "put"))
 @scenario("small-files-scp-get-stock", "netem", GOAL,
-          **tree("scp", "get", "pristine"))
+          **tree("scp", "get", "stock"))
 @scenario("small-files-scp-put-stock", "netem", GOAL,
-          **tree("scp", "put", "pristine"))
+          **tree("scp", "put", "stock"))
 @scenario("small-files-sftp-get-stock", "netem", GOAL,
-          **tree("sftp", "get", "pristine"))
+          **tree("sftp", "get", "stock"))
 @scenario("small-files-sftp-put-stock", "netem", GOAL,
-          **tree("sftp", "put", "pristine"))
+          **tree("sftp", "put", "stock"))
 @scenario("small-files-scp-3", "netem", GOAL_BETWEEN, **tree("scp-3", "get"))
 def test_small_files(scene, measured):
     """1,000 files of 4 KiB in 20 directories."""
@@ -56,6 +56,6 @@ def test_small_files(scene, measured):
 def test_small_files_on_a_lan(scene, measured):
     """What overlaps costs nothing where round trips do not."""
     ours, stock = (scene[side].result["seconds"]
-                   for side in ("openssh", "pristine"))
+                   for side in ("openssh", "stock"))
     measured.at_most(f"time, of stock's {stock:.2f} s", ours / stock, 1.0,
                      "{:.2f}")

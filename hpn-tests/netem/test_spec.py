@@ -49,6 +49,11 @@ def of(**fields):
     ({"rtt_us": 1.5}, "rtt_us: 1.5 is not whole"),
     ({"bytes": True}, "bytes: True is not whole"),
     ({"queue_packets": "many"}, "queue_packets: 'many' is not"),
+    ({"tcp_buffers": "defalt"}, "tcp_buffers: no value 'defalt': did you mean "
+                                "'default'?"),
+    ({"tcp_buffers": {"clent": "raised"}}, "tcp_buffers: no host 'clent': did "
+                                           "you mean 'client'?"),
+    ({"tcp_buffers": {"client": "64M"}}, "tcp_buffers: client: no value '64M'"),
     ({"aqm": False}, "aqm: False is not True; without it, leave it out"),
     ({"pause": [5]}, "pause: [5] is not [bytes, seconds]"),
     ({"pause": [5, -1]}, "pause: seconds: -1 is not 0 to"),
@@ -175,7 +180,7 @@ def test_raw_has_the_path():
     assert raw_of(of(via="relay", stalls={"what": "path", **stalls})).stalls
     assert not raw_of(of(stalls={"what": "process", **stalls})).stalls
     # and another name where it is another transfer
-    assert raw_name(of(client="pristine")) == raw_name(of())
+    assert raw_name(of(client="stock")) == raw_name(of())
     assert len({raw_name(of(**{n: v})) for n, v in path.items()}) == len(path)
 
 

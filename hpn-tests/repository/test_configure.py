@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OURS = os.path.join(BUILD, "openssh")
-PRISTINE = os.path.join(BUILD, "pristine")
+STOCK = os.path.join(BUILD, "stock")
 HEADERS = {"pam": "security/pam_appl.h", "libedit": "histedit.h",
            "selinux": "selinux/selinux.h", "usdt": "sys/sdt.h"}
 
@@ -82,7 +82,7 @@ def test_programs_without_channels():
     """ssh-keysign, which is setuid, and the sshd that listens read options,
     but have nothing to do with channels."""
     for program in ("ssh-keysign", "sshd"):
-        for tree in (PRISTINE, OURS):
+        for tree in (STOCK, OURS):
             listed = subprocess.run(["nm", f"{tree}/{program}"], text=True,
                                     capture_output=True, check=True).stdout
             assert " channel_" not in listed, (tree, program)

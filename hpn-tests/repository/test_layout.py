@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "hpn-tests/interop": {GUEST, LIB, PEERS}, "hpn-tests/local": {LIB},
     "hpn-tests/netem": {GUEST, LIB}, "hpn-tests/repository": {LIB},
     "hpn-tests/results": {PEERS}, "hpn-tests/unit": {LIB},
+    "hpn-tests/tools": {GUEST, LIB},
     "hpn-tests": {LIB}, "bench": {LIB},
 }
 

@@ -1,6 +1,7 @@
 """page.py: a page of each file of results, peers.md from peers.json and so on;
 with "collect PART", that file first from what the tests left in the folder of
-build that is named so: interop, load, faults, upstream or sanitized."""
+build that is named so: interop, load, faults, upstream, sanitized, tools
+or day."""
 
 import glob
 import json
@@ -14,7 +15,8 @@ sys.path.insert(0, os.path.join(TOP, "hpn-tests", "peers"))
 import peers                            # noqa: E402
 
 PAGES = {"interop": "peers", "load": "load", "faults": "faults",
-         "upstream": "upstream", "sanitized": "sanitizers"}
+         "upstream": "upstream", "sanitized": "sanitizers",
+         "tools": "tools", "day": "day"}
 
 PEERS = """\
 # Peers
@@ -96,6 +98,42 @@ finding each.
 |---|--:|--:|\
 """
 
+TOOLS = """\
+# Tools
+
+Of `make check-tools{size}`: what people do over ssh, as seconds from Enter to
+prompt. Sizes are in the rows. The link carries {rate} Mbit/s and loses
+nothing. "client" has ours at
+the client only, "server" at the server only; "-" is a tool that speaks SSH
+itself. "TCP" is what plain TCP takes for the same bytes, without a login.
+
+The last column says what limits the step with ours at both ends. "The path" is
+held to: the bytes take at most 1 / 0.9 of raw TCP's time, beside the time of
+the same command with nothing to move. (A connection that has logged in sends
+more at once than a new one, so it can be less.) Round trips are the tool's own,
+the login's among them: from the shortest to the longest RTT that was measured,
+else all of the time. Nothing may take longer than stock's seconds / 0.97.
+
+The lab's clock stands still while a program computes, so CPU is no limit here.
+"""
+
+DAY = """\
+# A day
+
+Of `make check-day`: one connection of ours for {hours} hours of the lab's time.
+Each hour has short connections through a forwarding, a keystroke a minute and a
+burst, over a path that is another each time; some have nothing but keepalives,
+one has rsync. An hour ends with the same burst over the first path, which the
+last columns describe, and a minute of keepalives. What must hold: each
+connection was answered, and the last hour ends as the first did.
+
+| hour | connections | keystrokes | new keys | burst (MB/s) | window (MiB) | \
+ssh (KiB) | sshd-session (KiB) | descriptors |
+|--:|--:|--:|--:|--:|--:|--:|--:|--:|\
+"""
+
+BUFFERS = {"raised": "TCP buffers raised to 512 MiB",
+           "package": "TCP buffers as the package sets them"}
 
 
 def file(part, kind):
@@ -161,7 +199,7 @@ def of_sanitized(runs):
 
 
 OF_LINES = {"faults": of_faults, "upstream": of_upstream,
-            "sanitized": of_sanitized}
+            "sanitized": of_sanitized, "day": list}
 
 
 def collect(part):
@@ -259,8 +297,89 @@ def interop(rows):
     yield from sorted({f"- {r['peer']}: {r['version']}" for r in rows})
 
 
+def trips(row, step, rows):
+    """Round trips of a step, from the shortest and the longest RTT at which it
+    was measured with these buffers; None if there is but one."""
+    found = {r["rtt_ms"]: s["seconds"] for r in rows for s in
+             r.get("steps", []) if s["name"] == step["name"] and
+             (r["tool"], r["buffers"], r["mib"]) ==
+             (row["tool"], row["buffers"], row["mib"])}
+    if len(found) < 2:
+        return None
+    least, most = min(found), max(found)
+    end = list(found[least])[-1]
+    return 1000 * (found[most][end] - found[least][end]) / (most - least)
+
+
+def limit(row, step, rows):
+    """What limits a step with ours at both ends, as text."""
+    if step["limit"] == "path":
+        return f"the path: {step['of_tcp']:.2f} of raw TCP's rate"
+    seconds = list(step["seconds"].values())[-1]
+    why = f": {step['why']}" if step["why"] else ""
+    if step["limit"] == "own window":
+        # beside what its first step, which moves nothing, takes
+        seconds -= list(row["steps"][0]["seconds"].values())[-1]
+        flight = step["moved"] / seconds * row["rtt_ms"] / 1000 / 2**10
+        return f"the tool's own window{why}; {flight:,.0f} KiB a round trip"
+    count = trips(row, step, rows)
+    if count is None:
+        count = 1000 * seconds / row["rtt_ms"]
+    return f"{count:.0f} round trips{why}"
+
+
+def tools(rows):
+    found = [r for r in rows if "steps" in r]
+    mib = sorted({r["mib"] for r in found})
+    size = "" if mib == [256] else f" MIB={mib[-1]}"
+    yield TOOLS.format(size=size, rate=found[0]["rate_mbit"]).rstrip("\n")
+    for buffers, title in BUFFERS.items():
+        alike = [r for r in found if r["buffers"] == buffers]
+        if not alike:
+            continue
+        yield f"\n## {title}\n"
+        yield ("| what | RTT (ms) | stock | client | server | both | TCP | "
+               "what limits it then |")
+        yield "|---|--:|--:|--:|--:|--:|--:|---|"
+        for name in dict.fromkeys(r["tool"] for r in alike):
+            these = sorted((r for r in alike if r["tool"] == name),
+                           key=lambda r: r["rtt_ms"])
+            for i, step in enumerate(these[0]["steps"]):
+                for r in these:
+                    yield tools_row(r, r["steps"][i], found)
+    yield ""
+    skipped = sorted({f"- {r['tool']}, {r['rtt_ms']:.0f} ms, buffers "
+                      f"{r['buffers']}: {r['skipped']}"
+                      for r in rows if "skipped" in r})
+    if skipped:
+        yield from ("## Not measured\n", *skipped, "")
+    yield "## Versions\n"
+    yield from sorted({f"- {r['tool']}: {r['version']}" for r in found})
+
+
+def tools_row(row, step, rows):
+    cells = [f"{step['seconds'][end]:.2f}" if end in step["seconds"] else "-"
+             for end in ("stock", "client", "server", "both")]
+    tcp = f"{step['tcp']:.2f}" if "tcp" in step else ""
+    what = step["what"].replace("|", "\\|")
+    return (f"| {row['tool']}: {what} | {row['rtt_ms']:.0f} | "
+            f"{' | '.join(cells)} | {tcp} | {limit(row, step, rows)} |")
+
+
+def a_day(rows):
+    yield DAY.format(hours=len(rows)).rstrip("\n")
+    for r in rows:
+        memory = " | ".join(str(r["processes"][name]["rss_kib"])
+                            for name in ("ssh", "sshd-session"))
+        descriptors = sum(p["descriptors"] for p in r["processes"].values())
+        yield (f"| {r['hour']} | {r['answered']} | {r['echoed']} | "
+               f"{r['rekeys']} | {r['last_mb_s']:.2f} | "
+               f"{r['window'] / 2**20:.1f} | {memory} | {descriptors} |")
+
+
 LINES = {"interop": interop, "load": load, "faults": faults,
-         "upstream": upstream, "sanitized": sanitized}
+         "upstream": upstream, "sanitized": sanitized, "tools": tools,
+         "day": a_day}
 
 
 def page(part):

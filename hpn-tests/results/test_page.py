@@ -47,3 +47,38 @@ def test_sanitized():
     assert sum(r["runs"] or 0 for r in rows if "_fuzz" in r["what"]) > 100000
     for r in rows:
         assert r["findings"] == 0, r
+
+
+def test_tools():
+    """None is slower with ours, and what the path limits has its rate."""
+    rows = page.read("tools")
+    steps = [s for r in rows for s in r.get("steps", [])]
+    assert len(steps) > 20
+    for step in steps:
+        stock = step["seconds"]["stock"]
+        for end, seconds in step["seconds"].items():
+            least = (step.get("least") or {}).get(end, 0.97)
+            assert stock >= least * seconds - 0.01, step    # it is rounded
+        if step["limit"] == "path":
+            assert step["of_tcp"] >= 0.9, step
+
+
+def test_tools_can_fail():
+    """Over 200 ms stock's window was the limit: stock has not that rate."""
+    for r in page.read("tools"):
+        found = {s["name"]: s for s in r.get("steps", [])}
+        for step in found.values():
+            if step["limit"] == "path" and r["rtt_ms"] == 200:
+                stock = step["seconds"]["stock"] - \
+                    found[step["idle"]]["seconds"]["stock"]
+                assert step["tcp"] / stock < 0.9, step
+
+
+def test_day():
+    """The same at the end as after the first hour."""
+    rows = page.read("day")
+    assert len(rows) > 24
+    for name, first in rows[0]["processes"].items():
+        last = rows[-1]["processes"][name]
+        assert last["descriptors"] == first["descriptors"], name
+        assert last["rss_kib"] <= first["rss_kib"] + 1024 * first["count"]

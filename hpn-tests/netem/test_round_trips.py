@@ -1,0 +1,30 @@
+"""What a login takes: what counts is round trips."""
+
+from scene import scenario
+from spec import transfer
+
+RTT_S = 0.2
+
+
+# (13.6 with stock. One of them is ARP's, whose cache is empty.)
+@scenario("login", "check", login=transfer("1g-200ms", "get", 1))
+def test_login(scene, measured):
+    """Round trips of a login and a command."""
+    measured.at_most("round trips", scene["login"].result["seconds"] / RTT_S,
+                     10.5, "{:.1f}")
+
+
+def again(server, value):
+    """A login to a host that is remembered (so ARP's cache is not empty)."""
+    return {"login": transfer("1g-200ms", "get", 1, server=server, logins=1,
+                              ssh_options=[f"QuickStart {value}"])}
+
+
+# With "always" a stock server of 10.0 has its Nagle's algorithm in the way
+@scenario("login-quick", "check", 4.5, **again("openssh", "yes"))
+@scenario("login-quick-stock", "netem", 7.5, **again("stock", "yes"))
+@scenario("login-quick-always", "netem", 5.5, **again("stock", "always"))
+def test_quick_login(scene, measured):
+    """Round trips of a login with QuickStart and a command."""
+    measured.at_most("round trips", scene["login"].result["seconds"] / RTT_S,
+                     scene.case, "{:.2f}")

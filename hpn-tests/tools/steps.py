@@ -1,0 +1,319 @@
+"""The tools' commands. Each function is a generator of Steps, which inside.py
+runs and times one after the other; what it does in between takes no part of the
+time, and sees to it that what arrived is what was sent."""
+
+import os
+import random
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+import tools
+from tools import LAB
+
+FILES = f"{LAB}/files"              # what is made once, for all ends
+HERE, THERE = f"{LAB}/here", f"{LAB}/there"     # the ends' own folders
+MIB = 1 << 20
+SMALL = 4096                        # bytes of a small file
+OBJECTS = 5000                      # of the repository: commit, tree and blob
+BLOB = 16384                        # bytes
+FORWARDED, POSTGRES = 6000, 5432
+
+
+class StepError(Exception):
+    pass
+
+
+@dataclass
+class Step:
+    name: str
+    argv: list                      # run at the client
+    moved: int = 0                  # bytes that it carries, if many
+
+
+def run(argv, **kwargs):
+    """Beside the clock. Its output; raises StepError if it fails."""
+    done = subprocess.run(argv, capture_output=True, text=True, **kwargs)
+    if done.returncode != 0:
+        raise StepError(f"{argv[:3]}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def same(one, other):
+    run(["diff", "-r", one, other])
+
+
+def clear(*paths):
+    for path in paths:
+        shutil.rmtree(path, ignore_errors=True)
+        if os.path.exists(path):
+            os.unlink(path)
+
+
+def data(path, size, seed=1):
+    """Bytes that no tool can make smaller."""
+    dice = random.Random(seed)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        for at in range(0, size, MIB):
+            f.write(dice.randbytes(min(MIB, size - at)))
+    return path
+
+
+def once(name, make):
+    """The path of what make(path) makes, unless it is there."""
+    path = f"{FILES}/{name}"
+    if not os.path.exists(path):
+        os.makedirs(FILES, exist_ok=True)
+        make(path)
+    return path
+
+
+def small_files(path, count, size=SMALL):
+    """20 to a folder."""
+    for i in range(count):
+        data(f"{path}/{i // 20}/{i}", size, i)
+
+
+def parts(path, mib):
+    """Files of 1 MiB."""
+    for i in range(mib):
+        data(f"{path}/{i}", MIB, i)
+
+
+def change(path, share, step):
+    """Changes a share of a file, in blocks of that many bytes."""
+    dice = random.Random(7)
+    size = os.path.getsize(path)
+    with open(path, "r+b") as f:
+        for at in range(0, size - step, int(step / share)):
+            f.seek(at)
+            f.write(dice.randbytes(step))
+
+
+def tar(job):
+    source = once("parts", lambda p: parts(p, job["mib"]))
+    moved = job["mib"] * MIB
+    yield Step("login", ["ssh", "server", "true"])
+    for name, pipe in (
+            ("tar up", f"tar -C {source} -c . | ssh server tar -C {{}} -x"),
+            ("tar down", f"ssh server tar -C {source} -c . | tar -C {{}} -x")):
+        to = f"{THERE}/{name.split()[1]}"
+        os.makedirs(to)
+        yield Step(name, ["sh", "-c", pipe.format(to)], moved)
+        same(source, to)
+        clear(to)
+
+
+def rsync(job):
+    byte = once("byte", lambda p: data(p, 1))
+    yield Step("byte", ["rsync", "-a", byte, f"server:{THERE}/byte"])
+    source = once("file", lambda p: data(p, job["mib"] * MIB))
+    moved = job["mib"] * MIB
+    file, up, down = f"{HERE}/file", f"{THERE}/up", f"{HERE}/down"
+    shutil.copy2(source, file)
+    yield Step("file up", ["rsync", "-a", file, f"server:{up}"], moved)
+    same(file, up)
+    yield Step("file down", ["rsync", "-a", f"server:{up}", down], moved)
+    same(file, down)
+    clear(down)
+    change(file, 0.01, 1 << 14)
+    yield Step("file again", ["rsync", "-a", file, f"server:{up}"])
+    same(file, up)
+    clear(file, up)
+    tree, up, down = f"{HERE}/tree", f"{THERE}/tree", f"{HERE}/copy"
+    small_files(tree, job["files"])
+    yield Step("tree up", ["rsync", "-a", f"{tree}/", f"server:{up}/"])
+    same(tree, up)
+    yield Step("tree down", ["rsync", "-a", f"server:{up}/", f"{down}/"])
+    same(tree, down)
+    for i in range(0, job["files"], 100):
+        data(f"{tree}/{i // 20}/{i}", SMALL, -i)
+    yield Step("tree again", ["rsync", "-a", f"{tree}/", f"server:{up}/"])
+    same(tree, up)
+
+
+def repository(path, commits, seed=1):
+    """A bare one, in which each commit changes one file."""
+    run(["git", "init", "-q", "--bare", "-b", "main", path])
+    dice = random.Random(seed)
+    with subprocess.Popen(["git", "-C", path, "fast-import", "--quiet"],
+                          stdin=subprocess.PIPE) as importer:
+        for i in range(commits):
+            blob = dice.randbytes(BLOB)
+            importer.stdin.write(
+                b"commit refs/heads/main\n"
+                b"committer A <a@b> %d +0000\ndata 1\nx\n"
+                b"M 100644 inline f%d\ndata %d\n%s\n" %
+                (1600000000 + i, i % 20, BLOB, blob))
+        importer.stdin.close()
+    run(["git", "-C", path, "repack", "-q", "-a", "-d"])
+
+
+def objects(path):
+    listed = run(["git", "-C", path, "rev-list", "--objects", "main"])
+    return len(listed.splitlines())
+
+
+def git(job):
+    one = once("one.git", lambda p: repository(p, 1, 2))
+    origin = once("origin.git", lambda p: repository(p, OBJECTS // 3))
+    moved = sum(e.stat().st_size for e in os.scandir(f"{origin}/objects/pack"))
+    clones = {}
+    for name, source in (("clone one", one), ("clone", origin)):
+        clones[name] = f"{HERE}/{name.replace(' ', '-')}"
+        yield Step(name, ["git", "clone", "-q", f"server:{source}",
+                          clones[name]], moved if name == "clone" else 0)
+        if objects(clones[name]) != objects(source):
+            raise StepError(f"{name}: objects are missing")
+    yield Step("fetch", ["git", "-C", clones["clone"], "fetch", "-q"])
+    for name, source in (("push one", "clone one"), ("push", "clone")):
+        to = f"{THERE}/{name.replace(' ', '-')}"
+        run(["git", "init", "-q", "--bare", "-b", "main", to])
+        yield Step(name, ["git", "-C", clones[source], "push", "-q",
+                          f"server:{to}", "main"],
+                   moved if name == "push" else 0)
+        if objects(to) != objects(clones[source]):
+            raise StepError(f"{name}: objects are missing")
+
+
+def as_postgres(argv):
+    return ["setpriv", "--reuid=postgres", "--regid=postgres",
+            "--clear-groups", *argv]
+
+
+def database(folder, mib):
+    """A server on the server's port, with a table of mib MiB."""
+    os.makedirs(folder)
+    shutil.chown(folder, "postgres", "postgres")
+    run(as_postgres(["initdb", "-D", f"{folder}/data", "-A", "trust", "-N",
+                     "-E", "UTF8", "--locale=C"]))
+    settings = {"fsync": "off", "shared_buffers": "64MB", "autovacuum": "off",
+                "dynamic_shared_memory_type": "mmap", "max_wal_size": "2GB",
+                "unix_socket_directories": folder, "wal_level": "minimal",
+                "max_wal_senders": "0", "listen_addresses": "127.0.0.1"}
+    tools.on("server", as_postgres(
+        ["postgres", "-D", f"{folder}/data"] +
+        [word for n, v in settings.items() for word in ("-c", f"{n}={v}")]),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL)
+    tools.wait_until("the database", lambda: tools.listens(
+        "server", POSTGRES), 300)
+    run(as_postgres(
+        ["psql", "-h", folder, "-q", "-v", "ON_ERROR_STOP=1", "-c",
+         "create table t as select i, repeat(md5(i::text), 32) as x "
+         f"from generate_series(1, {mib * 1000}) i", "postgres"]))
+
+
+def postgres(job):
+    once("postgres", lambda p: database(p, job["mib"]))
+    tunnel = tools.on("client", ["ssh", "-N", "-L",
+                                 f"{FORWARDED}:127.0.0.1:{POSTGRES}",
+                                 "server"], stdin=subprocess.DEVNULL)
+    tools.wait_until("the forwarding",
+                     lambda: tools.listens("client", FORWARDED))
+    argv = ["pg_dump", "-h", "127.0.0.1", "-p", str(FORWARDED), "-U",
+            "postgres", "-f"]
+    dump = f"{HERE}/dump"
+    yield Step("schema", argv + [f"{HERE}/schema", "-s", "postgres"])
+    yield Step("dump", argv + [dump, "postgres"], job["mib"] * 1000 * 1032)
+    with open(dump) as f:
+        rows = sum(line.count("\t") for line in f)
+    if rows != job["mib"] * 1000:
+        raise StepError(f"dump: {rows} rows")
+    tunnel.terminate()
+    tunnel.wait()
+    clear(dump)
+
+
+def sshfs(job):
+    many = once("many", lambda p: small_files(p, 1000, 100))
+    source = once("file", lambda p: data(p, job["mib"] * MIB))
+    moved = job["mib"] * MIB
+    place = f"{HERE}/mount"
+    os.makedirs(place)
+    mount = ["sshfs", f"server:{LAB}", place]
+    there = f"{place}/{os.path.relpath(THERE, LAB)}/file"
+    yield Step("mount", mount)
+    yield Step("write", ["dd", f"if={source}", f"of={there}", "bs=1M",
+                         "conv=fsync", "status=none"], moved)
+    same(source, f"{THERE}/file")
+    run(["fusermount3", "-u", place])       # and nothing is cached
+    run(["nsenter", "--net=/run/netns/client", *mount])
+    yield Step("read", ["dd", f"if={there}", "of=/dev/null", "bs=1M",
+                        "status=none"], moved)
+    folder = f"{place}/{os.path.relpath(many, LAB)}"
+    yield Step("ls", ["sh", "-c", f"ls -lR {folder} > {HERE}/listing"])
+    if tools.read(f"{HERE}/listing").count(b"-rw") != 1000:
+        raise StepError("ls: files are missing")
+    run(["fusermount3", "-u", place])
+
+
+def rclone(job):
+    byte = once("byte", lambda p: data(p, 1))
+    source = once("file", lambda p: data(p, job["mib"] * MIB))
+    moved = job["mib"] * MIB
+    config = f"{HERE}/rclone.conf"
+    with open(config, "w") as f:
+        f.write(f"[server]\ntype = sftp\nhost = {job['address']}\n"
+                f"user = root\nkey_file = {LAB}/user\nshell_type = unix\n"
+                "md5sum_command = md5sum\nsha1sum_command = sha1sum\n")
+    argv = ["rclone", "--config", config, "copyto"]
+    yield Step("byte", argv + [byte, f"server:{THERE}/byte"])
+    yield Step("upload", argv + [source, f"server:{THERE}/up"], moved)
+    same(source, f"{THERE}/up")
+    yield Step("restore", argv + [f"server:{THERE}/up", f"{HERE}/down"], moved)
+    same(source, f"{HERE}/down")
+
+
+def restic(job):
+    source = once("file", lambda p: data(p, job["mib"] * MIB))
+    moved = job["mib"] * MIB
+    shutil.copytree(job["repository"], f"{THERE}/restic")
+    argv = ["restic", "-q", "--no-cache", "-r", f"sftp:server:{THERE}/restic"]
+    yield Step("snapshots", argv + ["snapshots"])
+    yield Step("backup", argv + ["backup", source], moved)
+    yield Step("restore", argv + ["restore", "latest", "--target",
+                                  f"{HERE}/restored"], moved)
+    same(source, f"{HERE}/restored{source}")
+
+
+def borg(job):
+    source = once("file", lambda p: data(p, job["mib"] * MIB))
+    moved = job["mib"] * MIB
+    place = f"ssh://server{THERE}/borg"
+    yield Step("init", ["borg", "init", "-e", "none", place])
+    yield Step("create", ["borg", "create", "-C", "none", f"{place}::a",
+                          source], moved)
+    yield Step("extract", ["sh", "-c", f"cd {HERE} && borg extract "
+                           f"{place}::a"], moved)
+    same(source, f"{HERE}{source}")
+
+
+PLAYBOOK = """\
+- hosts: server
+  gather_facts: false
+  tasks:
+"""
+MODULES = [
+    "ansible.builtin.ping: {{}}", "ansible.builtin.command: 'true'",
+    "ansible.builtin.stat: {{path: /etc/passwd}}",
+    "ansible.builtin.file: {{path: {there}/f{i}, state: touch}}",
+    "ansible.builtin.lineinfile: {{path: {there}/l, line: l{i}, "
+    "create: true}}"]
+
+
+def ansible(job):
+    with open(f"{HERE}/inventory", "w") as f:
+        f.write("server ansible_python_interpreter=/usr/bin/python3\n")
+    with open(f"{HERE}/playbook", "w") as f:
+        f.write(PLAYBOOK + "".join(
+            f"    - {MODULES[i % len(MODULES)].format(i=i, there=THERE)}\n"
+            for i in range(20)))
+    yield Step("playbook", ["ansible-playbook", "-i", f"{HERE}/inventory",
+                            f"{HERE}/playbook"])
+    subprocess.run(["ssh", "-O", "exit", "server"], capture_output=True)
+
+
+TOOLS = {f.__name__: f for f in (tar, rsync, git, postgres, sshfs, rclone,
+                                 restic, borg, ansible)}
