@@ -368,6 +368,21 @@ def test_what_comes_later(home):
     assert "session sent with" not in done.stderr
 
 
+def test_through_a_master(home):
+    """A proxy exchanges no keys, and neither client sends a session early."""
+    home.sshd()
+    remember(home)
+    path = home.path("c")
+    home.start(home.ssh("-o", f"ControlPath={path}", "-M", "-N", HOST),
+               stdin=subprocess.DEVNULL)
+    wait_until("the master", lambda: os.path.exists(path))
+    for options in (["-S", path], ["-O", "proxy", "-S", path]):
+        for quick in ("no", "yes", "always"):
+            done = login(home, *options, quick=quick)
+            assert done.returncode == 0, done.stderr
+            assert done.stdout == "ran\n"
+
+
 def test_agent(home):
     home.sshd()
     script = ('eval $("$1" -s) > /dev/null; "$2" -q "$3"; shift 3; "$@"; '
