@@ -610,6 +610,24 @@ def test_readme():
     assert len(text(README).splitlines()) <= 150
 
 
+def test_three_cases():
+    """README's figures are those of the demo's table in bench/README."""
+    def rows(readme, start, names):
+        lines = text(readme).split(start, 1)[1].splitlines()
+        return [re.search(r"\b[0-9]+\.[0-9]+\b", line)[0] for name in names
+                for line in lines[:20] if re.match(name, line)]
+
+    short = rows(README, "Three cases, in MB/s:\n",
+                 [r" *as Debian installs it", r" *our packages at both",
+                  r" *our packages at the client"])
+    assert len(short) == 3
+    assert [f"{float(figure):.3g}" for figure in short] == \
+        [f"{float(figure):.3g}" for figure in rows(
+            BENCH_README, "raw TCP, down",
+            [r" *ssh host cat +Debian ", r" *ssh host cat +packages ",
+             r" *ssh host cat +client only "])]
+
+
 def test_keep(tmp_path):
     """All figures are kept, and the series of the window's picture."""
     found = [record(link=links.read()[name], repetition=n, series={"x": [1]})

@@ -96,6 +96,8 @@ def test_overrides_are_of_a_base_and_the_series():
     for path in overrides():
         folder, name = os.path.split(path)
         assert folder in known and name in series(), path
+    bookworm = [path for path in overrides() if path.startswith("bookworm/")]
+    assert 0 < len(bookworm) <= 8
 
 
 def test_few_patches_in_groups():
