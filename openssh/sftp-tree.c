@@ -485,6 +485,12 @@ sftp_tree_max_files(u_int files)
 	files_max = files;
 }
 
+int
+sftp_tree_is_parallel(void)
+{
+	return files_max > 1;
+}
+
 struct sftp_tree *
 sftp_tree_new(u_int handles,
     void (*read_reply)(struct sftp_conn *conn, struct sshbuf *msg),

@@ -67,6 +67,9 @@ struct sftp_jobs {
  */
 void	 sftp_tree_max_files(u_int files);
 
+/* Returns 1 if that number is larger than 1, else 0. */
+int	 sftp_tree_is_parallel(void);
+
 /*
  * Begins the copy of a tree from or to the server on conn, which allows
  * `handles` open handles. Messages come in on the descriptor `in` and go out on

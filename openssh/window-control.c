@@ -47,8 +47,8 @@
  * A sender that buffers gets credit no faster than its path takes data. After
  * the receiver, its reader or the path has stopped for a while, much data comes
  * at once. The credit for it is not granted at once: the path has no room for
- * all that new data, which would wait in the sender's buffer. Credit goes out at
- * a rate of one target a round trip, and faster only while there is gain.
+ * all that new data, which would wait in the sender's buffer. Credit goes out
+ * at a rate of one target a round trip, and faster only while there is gain.
  * due_us is the time at which the rest may go out.
  */
 

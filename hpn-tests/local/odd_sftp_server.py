@@ -32,8 +32,11 @@ or always:
                     few replies fit into the socket that nobody has read
     holds           what is read of the first file, but for its start, comes
                     once another file is closed, or nobody asks for anything
-It leaves in LOG the most reads or writes that waited at once, and in LOG.open
-the most handles that were open at once, the most files that were incomplete,
+With "openssh-" before FAULT, its extensions and handles are OpenSSH's.
+    openssh         it does nothing odd
+    openssh-seven   but its handles begin at 7
+It leaves in LOG.flights the kinds of requests that came together, in LOG the
+most reads or writes that waited at once, and in LOG.open the most handles that were open at once, the most files that were incomplete,
 and the most files that were open for reading while a large one was.
 """
 
@@ -105,6 +108,9 @@ class Server:
         if fault == "one-by-one" and stat.S_ISSOCK(os.fstat(1).st_mode):
             with socket.socket(fileno=os.dup(1)) as s:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+        self.openssh = (fault or "").startswith("openssh")
+        if self.openssh:
+            fault = fault[len("openssh-"):]
         self.fault, self.number, self.path = fault, int(number), path
         self.transfers = self.most = 0
         self.size = 0 if fault == "sizeless" else None
@@ -204,6 +210,11 @@ class Server:
         if kind == INIT:
             extensions = b"" if self.fault == "no-limits" else \
                 string(b"limits@openssh.com") + string(b"1")
+            if self.openssh:
+                extensions += b"".join(
+                    string(name) + string(b"1") for name in
+                    (b"expand-path@openssh.com",
+                     b"users-groups-by-id@openssh.com"))
             self.reply(VERSION, 3, extensions)
             return
         if self.transfer:
@@ -228,8 +239,18 @@ class Server:
             self.one(kind, number, m)
         except FileNotFoundError:
             self.status(number, NO_FILE)
-        except OSError:
+        except (OSError, KeyError):     # the latter for a handle
             self.status(number, FAILURE)
+
+    def handle(self, number):
+        """The next one."""
+        if not self.openssh:
+            return b"%d" % number
+        lowest = 7 if self.fault == "seven" else 0
+        return next(handle for handle in
+                    (struct.pack(">I", i) for i in range(lowest, 2000))
+                    if handle not in self.handles and
+                    handle not in self.names)
 
     def one(self, kind, number, m):
         if kind == EXTENDED:
@@ -252,7 +273,7 @@ class Server:
         elif kind in (OPEN, OPENDIR):
             path = m.string()
             flags = m.number() if kind == OPEN else 0
-            handle = b"%d" % number
+            handle = self.handle(number)
             if self.fault == "few" and \
                     len(self.names) + len(self.handles) >= self.number:
                 raise OSError
@@ -346,6 +367,8 @@ class Server:
     def run(self, log):
         while True:
             messages = self.messages()
+            with open(log + ".flights", "a") as f:
+                print(*(m.data[0] for m in messages), file=f)
             waiting = sum(m.data[0] in (READ, WRITE) for m in messages)
             if waiting > self.most:
                 self.most = waiting

@@ -49,18 +49,25 @@ def test_sanitized():
         assert r["findings"] == 0, r
 
 
+# What is slower than 1/0.97 of stock, and not mended: DESIGN.md, "Limits".
+# An entry that is not slower any more fails the test, and goes.
+SLOWER = {("schema", "client")}
+
+
 def test_tools():
     """None is slower with ours, and what the path limits has its rate."""
     rows = page.read("tools")
     steps = [s for r in rows for s in r.get("steps", [])]
     assert len(steps) > 20
+    slower = set()
     for step in steps:
         stock = step["seconds"]["stock"]
-        for end, seconds in step["seconds"].items():
-            least = (step.get("least") or {}).get(end, 0.97)
-            assert stock >= least * seconds - 0.01, step    # it is rounded
+        slower |= {(step["name"], end)
+                   for end, seconds in step["seconds"].items()
+                   if stock < 0.97 * seconds - 0.01}        # it is rounded
         if step["limit"] == "path":
             assert step["of_tcp"] >= 0.9, step
+    assert slower == SLOWER
 
 
 def test_tools_can_fail():

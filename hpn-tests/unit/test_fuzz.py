@@ -12,7 +12,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OPENSSH = os.path.join(BUILD, "openssh")
 
-# What each was: read the fuzzer beside it. A byte is a number of things to take.
+# What each was: read the fuzzer beside it. A byte says how many things to take.
 FOUND = {
     "wire": {
         # A channel with a window of 2 MiB and a maximum packet of 0, whose

@@ -34,6 +34,7 @@ void test_cipher_order(void);
 void test_poly1305(void);
 void test_sftp_inflight(void);
 void test_sftp_resume(void);
+void test_sftp_burst(void);
 void test_sftp_slots(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
@@ -86,6 +87,7 @@ tests(void)
 	test_cipher_order();
 	test_sftp_inflight();
 	test_sftp_resume();
+	test_sftp_burst();
 	test_sftp_slots();
 	test_sftp_bottleneck();
 	test_progress_rate();

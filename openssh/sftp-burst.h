@@ -1,0 +1,102 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+
+#ifndef SFTP_BURST_H
+#define SFTP_BURST_H
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+struct Attrib;
+struct sshbuf;
+
+/*
+ * The requests of a small file in one flight, before the server has told the
+ * file's handle. The handle is guessed: OpenSSH's sftp-server numbers open
+ * files from 0. A request with a handle that is not open fails, and nothing
+ * else has a file open in this session. So a wrong guess costs a round trip,
+ * and the file is copied again in the usual way.
+ */
+
+/* Requests of a burst, and replies that it keeps, at most */
+#define SFTP_BURST_REQUESTS	5
+#define SFTP_BURST_KEPT		2
+
+struct sftp_burst {
+	u_int first;		/* id of OPEN; the others follow it */
+	u_int requests;		/* that were composed */
+	u_int outstanding;	/* requests without a reply */
+	u_int answered;		/* bit i: request i has a reply */
+	u_int reads;		/* the requests 1 to reads are READs */
+	size_t	size;		/* bytes that the first READ is to return */
+	int	refused;	/* a reply was not what was hoped for */
+	int	closed;		/* CLOSE succeeded */
+	u_char	*handle;	/* of the file; NULL: OPEN failed */
+	size_t	handle_len;
+	struct sshbuf *kept[SFTP_BURST_KEPT];	/* replies to READ */
+};
+
+/* A file to upload: `attrs` and `times` may be NULL */
+struct sftp_burst_put {
+	const char *path;
+	u_int	flags;			/* of OPEN */
+	const struct Attrib *attrs;	/* of OPEN */
+	const u_char *data;
+	size_t	len;			/* bytes of data */
+	int	truncate;		/* 1: set the size to len */
+	const struct Attrib *times;	/* to set at the end, or NULL */
+};
+
+/*
+ * Begins a burst and appends its requests to `out`, each behind its length,
+ * with ids from `id` on: OPEN, WRITE, FSETSTAT and CLOSE. Returns 0 or an
+ * SSH_ERR_* code.
+ */
+int	 sftp_burst_put(struct sftp_burst *b, u_int id,
+	    const struct sftp_burst_put *put, struct sshbuf *out);
+
+/*
+ * The same for a download of `size` bytes: OPEN, READs of the lengths len[]
+ * (bytes), each behind the one before it, and CLOSE.
+ */
+int	 sftp_burst_get(struct sftp_burst *b, u_int id, const char *path,
+	    size_t size, const size_t len[SFTP_BURST_KEPT],
+	    struct sshbuf *out);
+
+/*
+ * Takes the next reply. Returns 0, or SSH_ERR_INVALID_FORMAT if it answers no
+ * request of the burst.
+ */
+int	 sftp_burst_reply(struct sftp_burst *b, const struct sshbuf *msg);
+
+/*
+ * Returns 1 if the handle was guessed, nothing was refused, and what was read
+ * has the expected size, else 0.
+ */
+int	 sftp_burst_succeeded(const struct sftp_burst *b);
+
+/*
+ * Copies a reply that the burst kept, the oldest, to `msg`. Returns 1, or 0 if
+ * there is none.
+ */
+int	 sftp_burst_take(struct sftp_burst *b, struct sshbuf *msg);
+
+/* Frees what the burst has kept. */
+void	 sftp_burst_end(struct sftp_burst *b);
+
+#endif /* SFTP_BURST_H */
