@@ -36,8 +36,9 @@ With "openssh-" before FAULT, its extensions and handles are OpenSSH's.
     openssh         it does nothing odd
     openssh-seven   but its handles begin at 7
 It leaves in LOG.flights the kinds of requests that came together, in LOG the
-most reads or writes that waited at once, and in LOG.open the most handles that were open at once, the most files that were incomplete,
-and the most files that were open for reading while a large one was.
+most reads or writes that waited at once, and in LOG.open the most handles that
+were open at once, the most files that were incomplete, and the most files that
+were open for reading while a large one was.
 """
 
 import os
