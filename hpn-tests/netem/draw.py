@@ -86,7 +86,8 @@ class Draw:
                 f"        {fields}),\n    {{\"goodput\": {RAW_LEAST}}}{seeds})")
 
     def check(self, m, transfers):
-        """Measures into m what must hold. transfers are by name."""
+        """Measures into m what must hold. transfers are by name. Returns the
+        figures, for the page of results."""
         ours, stock, raw = ([transfers[n] for n in self.names[what]]
                             for what in ("ours", "stock", "raw"))
         rate = {what: statistics.median(t.goodput() for t in found)
@@ -96,20 +97,25 @@ class Draw:
                                     for what, mb in rate.items()))
         left = [name for t in ours for name in t.result["left"]]
         m.holds(f"processes left: {left or 'none'}", not left)
-        m.at_least("of raw TCP's or the window's share",
-                   rate["ours"] / min(rate["raw"], self.share(raw)),
-                   RAW_LEAST, "{:.1%}")
-        m.at_least("of stock's", rate["ours"] / rate["stock"], STOCK_LEAST,
+        of_limit = rate["ours"] / min(rate["raw"], self.share(raw))
+        m.at_least("of raw TCP's or the window's share", of_limit, RAW_LEAST,
                    "{:.1%}")
+        of_stock = rate["ours"] / rate["stock"]
+        m.at_least("of stock's", of_stock, STOCK_LEAST, "{:.1%}")
+        figures = {"draw": self.number, "of_limit": round(of_limit, 4),
+                   "of_stock": round(of_stock, 4)}
         if self.holds_credit and not self.stock_receives:
             held = max(n for t in ours for _, n in t.unspent())
             m.at_most("unspent credit, MiB", held / MIB, UNSPENT_MAX / MIB,
                       "{:.1f}")
+            figures["unspent_mib"] = round(held / MIB, 2)
         for end in ("client", "server"):
             more = max(t.peak_memory(end) for t in ours) - \
                 max(t.peak_memory(end) for t in stock)
             m.at_most(f"memory of the {end} over stock's, MiB", more / MIB,
                       MEMORY_MORE / MIB, "{:.1f}")
+        figures["missed"] = list(m.missed)
+        return figures
 
     def share(self, raw):
         """MB/s that the receiver's window allows."""

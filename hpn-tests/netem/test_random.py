@@ -1,10 +1,12 @@
 """Draws (draw.py) hold: as many as DRAWS says, from FIRST on. What fails is
-printed as a row to keep."""
+printed as a row to keep. The figures are left in build/random, for the page."""
 
+import json
 import os
 
 import pytest
 
+import lab
 import scenarios
 from draw import Draw
 from scenarios import BUDGET
@@ -12,6 +14,7 @@ from spec import Spec, bdp
 
 COUNT = int(os.environ.get("DRAWS") or 10)
 FIRST = int(os.environ.get("FIRST") or 1)
+RESULTS = os.path.join(lab.BUILD, "random")
 
 
 # Draws that fail, and until when
@@ -24,7 +27,10 @@ KNOWN = {6: "a stock sender under BBR, whose path loses segments, gets the "
                          ids=lambda d: d.name)
 def test_draw(transfers, measured, draw):
     measured.until = KNOWN.get(draw.number)
-    draw.check(measured, transfers)
+    figures = draw.check(measured, transfers)
+    os.makedirs(RESULTS, exist_ok=True)
+    with open(os.path.join(RESULTS, f"{draw.number}.json"), "w") as f:
+        json.dump(figures, f)
     if measured.missed:
         measured.missed.append("as a row:\n" + draw.row())
 

@@ -1,7 +1,7 @@
 """page.py: a page of each file of results, peers.md from peers.json and so on;
 with "collect PART", that file first from what the tests left in the folder of
-build that is named so: interop, load, faults, upstream, sanitized, tools
-or day."""
+build that is named so: interop, load, faults, upstream, sanitized, tools,
+day or random. New draws are added to the old ones."""
 
 import glob
 import json
@@ -16,7 +16,7 @@ import peers                            # noqa: E402
 
 PAGES = {"interop": "peers", "load": "load", "faults": "faults",
          "upstream": "upstream", "sanitized": "sanitizers",
-         "tools": "tools", "day": "day"}
+         "tools": "tools", "day": "day", "random": "random"}
 
 PEERS = """\
 # Peers
@@ -132,6 +132,24 @@ ssh (KiB) | sshd-session (KiB) | descriptors |
 |--:|--:|--:|--:|--:|--:|--:|--:|--:|\
 """
 
+RANDOM = """\
+# Paths drawn at random
+
+Of `make check-random`, {draws} draws. A draw's number gives a path (5 Mbit/s to
+2.5 Gbit/s, 2 to 600 ms, losses, jitter, a queue of 0.1 to 4 BDP, CUBIC or BBR,
+untouched or raised TCP buffers), a tool, a direction and the programs at both
+ends; at least one is ours. Stock at both ends and raw TCP take the same path in
+the same run. Where packets are lost, each figure is the median of three seeds.
+
+What must hold: the bytes are the same, no process is left, a stock sender never
+has 8 MiB of unspent credit, an end of ours takes at most 16 MiB more than
+stock's, and goodput is at least 0.95 of the limit and 0.97 of stock's. The limit
+is raw TCP's goodput, or what the receiver's window allows if that is less.
+
+| figure | least | 1 in 100 under | 1 in 10 under | median | most |
+|---|--:|--:|--:|--:|--:|\
+"""
+
 BUFFERS = {"raised": "TCP buffers raised to 512 MiB",
            "package": "TCP buffers as the package sets them"}
 
@@ -202,10 +220,18 @@ OF_LINES = {"faults": of_faults, "upstream": of_upstream,
             "sanitized": of_sanitized, "day": list}
 
 
+def with_old_draws(rows):
+    """Draws are many: a run adds to those that are kept."""
+    found = {r["draw"]: r for r in read("random") + rows}
+    return [found[n] for n in sorted(found)]
+
+
 def collect(part):
     rows = left(part)
     if not rows:
         sys.exit(f"page.py: the tests left no results in build/{part}")
+    if part == "random":
+        rows = with_old_draws(rows)
     with open(file(part, "json"), "w") as f:
         f.write("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
 
@@ -377,9 +403,28 @@ def a_day(rows):
                f"{r['window'] / 2**20:.1f} | {memory} | {descriptors} |")
 
 
+def draws(rows):
+    yield RANDOM.format(draws=len(rows)).rstrip("\n")
+    for name, figure in (("of_limit", "goodput, of the limit"),
+                         ("of_stock", "goodput, of stock's"),
+                         ("unspent_mib", "unspent credit, MiB")):
+        values = sorted(r[name] for r in rows if name in r)
+        if not values:
+            continue
+        some = [values[int(part * (len(values) - 1))]
+                for part in (0, 0.01, 0.1, 0.5, 1)]
+        yield f"| {figure} | {' | '.join(f'{v:.2f}' for v in some)} |"
+    missed = [r for r in rows if r["missed"]]
+    yield f"\n## Draws that missed: {len(missed)}\n"
+    for r in missed:
+        why = r.get("why")
+        yield f"- {r['draw']}: {'; '.join(r['missed'])}" + \
+            (f" ({why})" if why else "")
+
+
 LINES = {"interop": interop, "load": load, "faults": faults,
          "upstream": upstream, "sanitized": sanitized, "tools": tools,
-         "day": a_day}
+         "day": a_day, "random": draws}
 
 
 def page(part):
