@@ -1,5 +1,6 @@
 """Every base builds after each patch of the series, and what was built there
-works: upstream's unit tests, and rows under netem. "make patches-check"."""
+works: upstream's unit tests, and rows under netem; of the core alone upstream's
+regression tests, too. "make patches-check"."""
 
 import pytest
 
@@ -38,6 +39,15 @@ def test_unit_tests(base, upto):
     trees.source(base)
     trees.skip_without(upto)
     ours(base, upto, "check-unit")
+
+
+@pytest.mark.parametrize("base,upto", [p for p in parts() if p[1]])
+def test_regress(base, upto):
+    """Of upstream's regression tests those that "make check" runs on all of
+    the series, on the core alone."""
+    trees.source(base)
+    trees.skip_without(upto)
+    ours(base, upto, "check-regress")
 
 
 @pytest.mark.parametrize("base,upto", parts())

@@ -175,6 +175,57 @@ def test_is_a_hook(name):
     assert not re.search(r"^--- /dev/null", body, re.M)
 
 
+def edits(patches):
+    """{(name, other): lines} that a patch changes of those that another one
+    before it has added. patches is (name, text) in order, each text with the
+    line numbers of the tree that those before it leave."""
+    owners, found = {}, {}
+    for name, body in patches:
+        for part in re.split(r"^--- \S+\n\+\+\+ b/", body, flags=re.M)[1:]:
+            file, hunks = part.split("\n", 1)
+            # Who added a line of the file; upstream's have no name
+            lines = owners.setdefault(file, [None] * 10000)
+            for start, hunk in re.findall(
+                    r"^@@ -\d\S* \+(\d+).*\n((?:[ +-].*\n|\n)*)", hunks,
+                    re.M):
+                at = int(start) - 1
+                for line in hunk.splitlines():
+                    if line.startswith("+"):
+                        lines.insert(at, name)
+                        at += 1
+                    elif line.startswith("-"):
+                        if lines[at]:
+                            key = name, lines[at]
+                            found[key] = found.get(key, 0) + 1
+                        del lines[at]
+                    else:
+                        at += 1
+    return found
+
+
+def test_edits_are_found():
+    hunk = "--- a/f\n+++ b/f\n@@ -{0},2 +{0},2 @@\n one\n-{1}\n+{2}\n"
+    first, far = hunk.format(7, "two", "2"), hunk.format(17, "two", "2")
+    again = hunk.format(7, "2", "II")
+    assert edits([("a", first), ("b", far)]) == {}
+    assert edits([("a", first), ("b", far + again.split("\n", 2)[2])]) == \
+        {("b", "a"): 1}
+    assert edits([("a", first), ("b", again), ("c", again)]) == \
+        {("b", "a"): 1, ("c", "b"): 1}
+
+
+def test_no_edits_across_groups():
+    """A group ends with lines that no patch of another one has to touch, but
+    where the core has the default of what is an option later."""
+    group = {name: heading for heading, names in trees.groups()
+             for name in names}
+    found = edits([(name, text(name).split("\n---\n", 1)[1])
+                   for name in MAIN])
+    assert {(a, b): n for (a, b), n in found.items()
+            if group[a] != group[b]} == \
+        {("options.patch", "socket-buffers.patch"): 2}
+
+
 def test_each_patch_has_its_row():
     """In README.md."""
     cells = [line.split("|")[1] for line in text("README.md").splitlines()
