@@ -244,3 +244,25 @@ def test_other_site_is_down(other, cache):
 def test_no_pins(cache):
     refused(fetch(cache, UPSTREAM="9.9p9"), cache, "no pins for OpenSSH 9.9p9",
             "10.0p1 10.5p1")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_ci_takes_the_tree_beside_the_repository(tmp_path, there):
+    """Of the other base, if there is one: with the path that fetch gets."""
+    tree = tmp_path / "shared" / "upstream" / "openssh-10.5p1-git.tar.gz"
+    tree.parent.mkdir(parents=True)
+    if there:
+        tree.write_text("")
+    said, top = tmp_path / "said", tmp_path / "repository"
+    for name, echo in (("openssh/fetch", '$UPSTREAM $(realpath '
+                                         '"$OPENSSH_TARBALL")'),
+                       ("bootstrap", "$REQUIRE_ALL $*")):
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#!/bin/sh\necho "{echo}" >> {said}\n')
+        path.chmod(0o755)
+    (top / ".ci").mkdir()
+    shutil.copy(f"{TOP}/.ci/run", top / ".ci")
+    subprocess.run([top / ".ci" / "run"], cwd=tmp_path, check=True)
+    assert said.read_text() == \
+        (f"10.5p1 {tree}\n" if there else "") + "1 check\n"

@@ -305,6 +305,22 @@ def test_pins_of_bases():
     assert set(trees.BASES) <= {default} | pins | set(trees.DEBIAN)
 
 
+def test_base_that_cannot_be_had(tmp_path, monkeypatch):
+    """Its tests skip, and say what would help. A proxy that nobody answers at
+    stands for a network that is down."""
+    for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    trees.fetch.cache_clear()
+    try:
+        with pytest.raises(pytest.skip.Exception) as skipped:
+            trees.Laid("10.5p1", tmp_path / "tree")
+    finally:
+        trees.fetch.cache_clear()
+    assert "OPENSSH_TARBALL=" in str(skipped.value)
+    assert "10.5p1" in str(skipped.value)
+
+
 def lay(*arguments, **env):
     return subprocess.run(
         [f"{TOP}/openssh/lay", *arguments], capture_output=True, text=True,
