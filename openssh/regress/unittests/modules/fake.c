@@ -42,6 +42,10 @@ void	 __real_tcp_path_fill_segments(int, int);
 void	 __wrap_tcp_path_fill_segments(int, int);
 void	 __real_tcp_path_bound_unsent(int, u_int);
 void	 __wrap_tcp_path_bound_unsent(int, u_int);
+void	 __real_tcp_path_kernel_sizes(const char *, int *, int *);
+void	 __wrap_tcp_path_kernel_sizes(const char *, int *, int *);
+uint64_t __real_window_max_machine(void);
+uint64_t __wrap_window_max_machine(void);
 u_int	 __real_tcp_path_waiting(int);
 u_int	 __wrap_tcp_path_waiting(int);
 void	 __real_set_nodelay(int);
@@ -147,6 +151,20 @@ __wrap_tcp_path_bound_unsent(int fd, u_int unsent)
 	fake.bounds++;
 	fake.unsent = unsent;
 	__real_tcp_path_bound_unsent(fd, unsent);
+}
+
+void
+__wrap_tcp_path_kernel_sizes(const char *name, int *initial, int *max)
+{
+	__real_tcp_path_kernel_sizes(name, initial, max);
+	if (fake.kernel_max != 0)
+		*max = fake.kernel_max;
+}
+
+uint64_t
+__wrap_window_max_machine(void)
+{
+	return fake.machine != 0 ? fake.machine : __real_window_max_machine();
 }
 
 u_int

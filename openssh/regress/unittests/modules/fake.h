@@ -31,6 +31,8 @@ struct fake {
 	const struct path_info *path;	/* of tcp_path_probe(); NULL: real */
 	int path_errno;			/* its errno; 0 = it succeeds */
 	u_int waiting;			/* bytes, of tcp_path_waiting() */
+	int kernel_max;			/* bytes, of tcp_path_kernel_sizes() */
+	uint64_t machine;		/* bytes, of window_max_machine() */
 	uint64_t counters;		/* bytes that a new controller counts */
 	const void *watched;		/* memory: is it wiped when freed? */
 	size_t watched_len;		/* bytes */

@@ -19,14 +19,20 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "../test_helper/test_helper.h"
 
 #include "tcp-buffers.h"
+#include "tcp-path.h"
+#include "fake.h"
 
 void test_tcp_buffers(void);
 
@@ -119,6 +125,59 @@ for_scale(void)
 	TEST_DONE();
 }
 
+/*
+ * A user logs in on a new socket of a machine with 64 GiB, where the kernel's
+ * maximum for buffers is kernel_max (bytes). send (bytes) is a size that the
+ * administrator has set, or 0. Returns what TCP_NOTSENT_LOWAT is then (bytes).
+ */
+static u_int
+unsent_after_login(int window_max, int kernel_max, int send)
+{
+	u_int unsent = 0;
+	socklen_t len = sizeof(unsent);
+	int fd;
+
+	fake_reset();
+	fake.machine = 64 * GIB;
+	fake.kernel_max = kernel_max;
+	ASSERT_INT_NE((fd = socket(AF_INET, SOCK_STREAM, 0)), -1);
+	if (send != 0)
+		ASSERT_INT_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send,
+		    sizeof(send)), 0);
+	tcp_buffers_login(fd, window_max);
+#ifdef TCP_NOTSENT_LOWAT
+	ASSERT_INT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+	    &len), 0);
+#endif
+	close(fd);
+	return unsent;
+}
+
+static void
+bounded(void)
+{
+#ifdef __linux__
+	TEST_START("a raised send buffer is not filled by what waits unsent");
+	ASSERT_U_INT_EQ(unsent_after_login(128 * MIB, 4 * MIB, 0),
+	    TCP_PATH_UNSENT_MAX);
+	ASSERT_U_INT_EQ(fake.bounds, 1);
+	TEST_DONE();
+
+	TEST_START("nothing is bounded where no send buffer is raised");
+	unsent_after_login(128 * MIB, 256 * MIB, 0);
+	ASSERT_U_INT_EQ(fake.bounds, 0);
+	unsent_after_login(0, 4 * MIB, 0);
+	ASSERT_U_INT_EQ(fake.bounds, 0);
+	TEST_DONE();
+#endif
+#ifdef SO_BUF_LOCK
+	TEST_START("nor where the administrator has set its size");
+	unsent_after_login(128 * MIB, 4 * MIB, 100000);
+	ASSERT_U_INT_EQ(fake.bounds, 0);
+	TEST_DONE();
+#endif
+}
+
 void
 test_tcp_buffers(void)
 {
@@ -126,4 +185,6 @@ test_tcp_buffers(void)
 	raise_it();
 	usable();
 	for_scale();
+	bounded();
+	fake_reset();
 }
