@@ -36,6 +36,8 @@ void test_sftp_inflight(void);
 void test_sftp_resume(void);
 void test_sftp_burst(void);
 void test_sftp_slots(void);
+void test_sftp_grow(void);
+void test_sftp_grow_paths(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
 void test_channel_window(void);
@@ -89,6 +91,8 @@ tests(void)
 	test_sftp_resume();
 	test_sftp_burst();
 	test_sftp_slots();
+	test_sftp_grow();
+	test_sftp_grow_paths();
 	test_sftp_bottleneck();
 	test_progress_rate();
 #endif
