@@ -241,6 +241,26 @@ def test_other_site_is_down(other, cache):
             f"OPENSSH_TARBALL=/path/to/openssh-{OTHER}.tar.gz does without")
 
 
+@pytest.mark.parametrize("which", ["default", "release", "tree"])
+def test_what_is_cached_is_not_replaced(tarball, other, tmp_path, cache, which):
+    """By the same file: make would build all again."""
+    env = {"OPENSSH_TARBALL": str(tarball)}
+    if which == "default":
+        os.makedirs(cache / "openssh-bdp" / "upstream")
+        shutil.copy(cached("signing-key.asc"),
+                    cache / "openssh-bdp" / "upstream")
+    elif which == "release":
+        env = release(tarball)
+    else:
+        tree = tmp_path / "t.tar.gz"
+        tree.write_bytes(gzip.compress((tmp_path / "tree.tar").read_bytes()))
+        env = {"UPSTREAM": OTHER, "OPENSSH_TARBALL": str(tree)}
+    paths = [fetch(cache, other, **env).stdout.strip()]
+    os.utime(paths[0], (1, 1))
+    paths.append(fetch(cache, other, **env).stdout.strip())
+    assert paths[0] == paths[1] and os.stat(paths[1]).st_mtime == 1
+
+
 def test_no_pins(cache):
     refused(fetch(cache, UPSTREAM="9.9p9"), cache, "no pins for OpenSSH 9.9p9",
             "10.0p1 10.5p1")
