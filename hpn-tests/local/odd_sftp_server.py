@@ -20,6 +20,7 @@ or always:
     reorders        replies to reads and writes come in pairs, the second first
     slow            reads and writes take 10 ms each
     no-limits       it doesn't know limits@openssh.com
+    limits-late     it tells its limits once nobody asks for anything
     delays          it answers NUMBER hundredths of a second late
     end-is-once     what asks for more of a directory after its end fails
     wrong-entries   names of a directory answer a request that nobody sent
@@ -258,11 +259,15 @@ class Server:
             if m.string() != b"limits@openssh.com" or \
                     self.fault == "no-limits":
                 self.status(number, UNSUPPORTED)
+                return
+            limits = struct.pack(
+                ">QQQQ", 262144, 261120,
+                4096 if self.fault == "wordy" else 261120,
+                self.number if self.fault == "few" else 1000)
+            if self.fault == "limits-late":
+                self.kept.append((REPLY, number, limits))
             else:
-                self.reply(REPLY, number, struct.pack(
-                    ">QQQQ", 262144, 261120,
-                    4096 if self.fault == "wordy" else 261120,
-                    self.number if self.fault == "few" else 1000))
+                self.reply(REPLY, number, limits)
         elif kind == REALPATH:
             path = os.path.realpath(m.string())
             self.reply(NAME, number, struct.pack(">I", 1) + string(path) * 2 +

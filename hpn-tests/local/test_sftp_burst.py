@@ -89,6 +89,17 @@ def test_one_by_one(tmp_path, odd, direction, case):
                              LSTAT if direction == "get" else STAT]
 
 
+@pytest.mark.parametrize("direction", ["get", "put"])
+def test_answers_in_another_order(tmp_path, odd, direction):
+    """Only OpenSSH's server is known to answer in order. Another one's limits
+    are waited for before anything else is asked."""
+    path, dest = source(tmp_path), tmp_path / "dest"
+    assert copy(tmp_path, "scp", direction, odd("limits-late"), path,
+                dest) == (0, "")
+    assert dest.read_bytes() == path.read_bytes()
+    assert flights(tmp_path)[:2] == [INIT, LIMITS]
+
+
 def test_largest(tmp_path, odd):
     path = source(tmp_path, FITS)
     assert scp(tmp_path, odd("openssh"), path, "x:dest") == (0, "")
