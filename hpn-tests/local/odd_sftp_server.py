@@ -23,6 +23,8 @@ or always:
     limits-late     it tells its limits once nobody asks for anything
     delays          it answers NUMBER hundredths of a second late
     end-is-once     what asks for more of a directory after its end fails
+    torn-entries    all directories are endless, and names have half of their
+                    attributes
     wrong-entries   names of a directory answer a request that nobody sent
     stub            a read is answered with three bytes in all
     sizeless        all files have a size of 0, and reads never end
@@ -310,6 +312,10 @@ class Server:
         elif kind == READDIR:
             handle = m.string()
             path, names = self.names[handle]
+            if self.fault == "torn-entries":
+                self.reply(NAME, number, struct.pack(">I", 1) +
+                           string(b"0") * 2 + struct.pack(">II", 1, 0))
+                return
             if not names:
                 self.status(number, FAILURE if self.fault == "end-is-once" and
                             handle in self.ended else EOF)

@@ -354,6 +354,17 @@ def test_names_that_nobody_asked_for(tmp_path, odd, tool):
     assert re.search("ID mismatch|Unexpected reply", error), error
 
 
+@pytest.mark.parametrize("tool", ["ls", "get"])
+def test_names_without_attributes(tmp_path, odd, tool):
+    """They are the end of the directory, as with stock OpenSSH."""
+    (tmp_path / "source").mkdir()
+    status, error = sftp(tmp_path, odd("torn-entries"),
+                         "ls source\n" if tool == "ls" else
+                         "get -r source copy\n")
+    assert status != 0
+    assert error.count("couldn't decode attrib") == 1, error[:1000]
+
+
 @pytest.mark.parametrize("fault, says", [
     ("write-fails", "write remote"), ("closes", GONE),
     ("wrong-id", "Unexpected|Can't find")])
