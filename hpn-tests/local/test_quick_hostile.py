@@ -1,0 +1,237 @@
+"""QuickStart and servers that lie: whatever answers what ssh sent early, ssh
+ends by itself, says why, and runs no command twice."""
+
+import contextlib
+import os
+import socket
+import subprocess
+
+import pytest
+
+from hostile import (BOUNDED, MSG_EXT_INFO, PATIENCE_S, WINDOW, Hostile, Raw,
+                     ext_info, paramiko)
+from loopback import PORT, place, read, wait_until      # noqa: F401
+
+HOST = "root@127.0.0.1"
+SERVICE, ACCEPT, REQUEST, FAILURE, SUCCESS = 5, 6, 50, 51, 52
+OPEN, CONFIRM, REFUSE, DATA, EOF, CLOSE, CHANNEL_REQUEST = \
+    90, 91, 92, 94, 96, 97, 98
+UNIMPLEMENTED, IGNORE = 3, 2
+ALGORITHMS = (b"server-sig-algs", b"ssh-ed25519")
+QUICK = ext_info(*ALGORITHMS, BOUNDED, b"0")
+
+
+class Liar(Hostile):
+    """It notes what it hears since the keys, and says what it is told to."""
+
+    def __init__(self, sock, extensions):
+        super().__init__(sock, extensions)
+        self.local_version = "SSH-2.0-OpenSSH_10.0"
+        self.said = []
+
+    def listen(self):
+        message, m = super().listen()
+        if message in (SERVICE, REQUEST, OPEN, DATA, EOF, CLOSE,
+                       CHANNEL_REQUEST):
+            self.said.append((message, m.asbytes()))
+            return IGNORE, m
+        return message, m
+
+    def heard_of(self, message):
+        return [body for kind, body in self.said if kind == message]
+
+
+@pytest.fixture
+def quick(place):                                       # noqa: F811
+    """quick(extensions): ssh, which has logged in here before, and the liar
+    that it meets now."""
+    os.mkdir(place.path(".ssh"), 0o700)
+    sshd = place.sshd()
+    options = ["-o", "QuickStart=yes", HOST, "command"]
+    done = place.run(place.ssh("-o", "QuickStart=yes", HOST, "true"))
+    assert done.returncode == 0, done.stderr
+    sshd.terminate()
+    sshd.wait()
+    found = []
+
+    def meet(extensions=QUICK):
+        listener = place.inside(
+            lambda: socket.create_server(("127.0.0.1", PORT)))
+        log = place.path("ssh.log")
+        ssh = place.start(["env", "--default-signal=INT,TERM",
+                           *place.ssh("-E", log, *options, level="DEBUG2")],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        ssh.log = log
+        listener.settimeout(PATIENCE_S)
+        liar = Liar(listener.accept()[0], extensions)
+        listener.close()
+        liar.add_server_key(paramiko.Ed25519Key(filename=place.path("host")))
+        liar.start_server(server=paramiko.ServerInterface())
+        found.append(liar)
+        return ssh, liar
+
+    yield meet
+    for liar in found:
+        liar.close()
+
+
+def early(liar):
+    """The session has come with the signature."""
+    wait_until("a session", lambda: liar.heard_of(CHANNEL_REQUEST))
+    assert [kind for kind, _ in liar.said] == [SERVICE, REQUEST, OPEN,
+                                              CHANNEL_REQUEST]
+    assert b"publickey" in liar.heard_of(REQUEST)[0]
+    return liar
+
+
+def accept(liar):
+    liar.say(ACCEPT, b"ssh-userauth")
+
+
+def confirm(liar, mine=0, theirs=0):
+    liar.say(CONFIRM, mine, theirs, WINDOW, 1 << 15)
+
+
+def status(liar, number=0):
+    liar.say(CHANNEL_REQUEST, 0, b"exit-status", Raw(b"\0"), number)
+
+
+def ends(ssh, liar, word, expected=255):
+    """With an exit status, and a word of the log."""
+    ssh.stdin.close()
+    assert ssh.wait(PATIENCE_S) == expected, read(ssh.log)
+    assert word in read(ssh.log), read(ssh.log)
+
+
+def test_honest(quick):
+    ssh, liar = quick()
+    accept(early(liar))
+    liar.say(SUCCESS)
+    confirm(liar)
+    status(liar, 3)
+    liar.say(CLOSE, 0)
+    ends(ssh, liar, "round trips saved", 3)
+
+
+def before_the_login(liar):
+    accept(liar)
+    confirm(liar)
+
+
+def data_before_the_login(liar):
+    accept(liar)
+    liar.say(DATA, 0, b"x" * 1000)
+
+
+def twice(liar):
+    accept(liar)
+    liar.say(SUCCESS)
+    confirm(liar)
+    confirm(liar, 0, 5)
+
+
+def of_another(liar):
+    accept(liar)
+    liar.say(SUCCESS)
+    confirm(liar, 7)
+
+
+def data_before_it_is_confirmed(liar):
+    accept(liar)
+    liar.say(SUCCESS)
+    for _ in range(3000):
+        liar.say(DATA, 0, b"x" * 1000)
+    liar.say(EOF, 0)
+    liar.say(CLOSE, 0)
+    liar.say(REFUSE, 0, 1, b"no", b"")
+
+
+def refused(liar):
+    accept(liar)
+    liar.say(SUCCESS)
+    liar.say(REFUSE, 0, 1, b"no sessions here", b"")
+
+
+def refused_and_confirmed(liar):
+    accept(liar)
+    liar.say(SUCCESS)
+    liar.say(REFUSE, 0, 1, b"no sessions here", b"")
+    confirm(liar)
+
+
+def no_success(liar):
+    accept(liar)
+    for _ in range(20):
+        liar.say(FAILURE, b"publickey", Raw(b"\0"))
+
+
+def partly(liar):
+    accept(liar)
+    for _ in range(20):
+        liar.say(FAILURE, b"publickey,password", Raw(b"\1"))
+    liar.sock.close()
+
+
+def without_service(liar):
+    liar.say(FAILURE, b"publickey", Raw(b"\0"))
+    liar.say(SUCCESS)
+
+
+def success_at_once(liar):
+    liar.say(SUCCESS)
+    liar.say(SUCCESS)
+    confirm(liar)
+    liar.sock.close()
+
+
+def unimplemented(liar):
+    for number in range(3, 20):
+        liar.say(UNIMPLEMENTED, number)
+    liar.sock.close()
+
+
+def refused_then_confirmed(liar):
+    accept(liar)
+    liar.say(FAILURE, b"publickey", Raw(b"\0"))
+    liar.say(SUCCESS)
+    confirm(liar)
+    confirm(liar)
+
+
+LIES = {
+    before_the_login: "bad message during authentication: type 91",
+    data_before_the_login: "bad message during authentication: type 94",
+    without_service: "bad message during authentication: type 51",
+    success_at_once: "bad message during authentication: type 52",
+    twice: "open confirmation for non-opening channel 0",
+    of_another: "open confirmation packet referred to nonexistent channel 7",
+    data_before_it_is_confirmed: "open failed",
+    refused: "open failed: administratively prohibited: no sessions here",
+    refused_and_confirmed: "open failed",
+    no_success: "Permission denied (publickey)",
+    refused_then_confirmed: "Permission denied (publickey)",
+    partly: "Authenticated using \"publickey\" with partial success",
+    unimplemented: "closed by",
+}
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
+def test_lies(quick, lie):
+    ssh, liar = quick()
+    early(liar)
+    with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
+        lie(liar)
+    ends(ssh, liar, LIES[lie])
+    assert ssh.stdout.read() == b""
+
+
+def test_ext_info_too_late(quick):
+    """Without algorithms it is stock's login, in which none may follow."""
+    ssh, liar = quick(ext_info(BOUNDED, b"0"))
+    wait_until("the service", lambda: liar.said)
+    accept(liar)
+    wait_until("none", lambda: liar.heard_of(REQUEST))
+    with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
+        liar.say(MSG_EXT_INFO, Raw(QUICK))
+    ends(ssh, liar, "bad message during authentication: type 7")
+    assert not liar.heard_of(OPEN)
