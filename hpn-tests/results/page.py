@@ -143,8 +143,9 @@ the same run. Where packets are lost, each figure is the median of three seeds.
 
 What must hold: the bytes are the same, no process is left, a stock sender never
 has 8 MiB of unspent credit, an end of ours takes at most 16 MiB more than
-stock's, and goodput is at least 0.95 of the limit and 0.97 of stock's. The limit
-is raw TCP's goodput, or what the receiver's window allows if that is less.
+stock's, and goodput is at least 0.95 of the limit and 0.97 of stock's. The
+limit is raw TCP's goodput, or what the receiver's window allows if that is
+less.
 
 | figure | least | 1 in 100 under | 1 in 10 under | median | most |
 |---|--:|--:|--:|--:|--:|\

@@ -119,7 +119,7 @@ start(struct sftp_grow *g, struct sftp_grow_facts *f,
 
 /*
  * Lets `rounds` round trips pass, each with `bytes` and lanes that are held up
- * for `held` % of the time. Returns the lanes asked for; in the last round only.
+ * for `held` % of the time. Returns the lanes that the last round asked for.
  */
 static u_int
 pass(struct sftp_grow *g, struct sftp_grow_facts *f, u_int rounds,
