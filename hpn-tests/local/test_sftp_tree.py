@@ -316,18 +316,22 @@ def test_two_names_of_one_file(tmp_path, odd, tool, link):
     assert next(most_open(tmp_path)) >= 2
 
 
-def test_large_file_is_alone(tmp_path, odd):
+@pytest.mark.parametrize("late", [0, 1])
+def test_large_file_is_alone(tmp_path, odd, late):
     """Neither those before it in its directory nor those of a directory that
-    is read meanwhile are open at the server while it is copied."""
-    tree = flat(tmp_path / "tree", 4, 100)
+    is read meanwhile are open at the server while it is copied. If the server
+    takes its time (0.01 s), directories have jobs of their own, whose requests
+    come between those for the large file, as these are few at a time."""
+    tree = flat(tmp_path / "tree", 0 if late else 4, 100)
     folder = tree
-    for _ in range(8):
+    for level in range(8):
         folder /= "deep"
-        flat(folder, 4, 100)
+        flat(folder, 0 if late and level == 0 else 4, 100)
     # The server lists names backwards: "deep", the small ones, the large one.
     (tree / "-large").write_bytes(content(17 * MIB))
-    assert scp(tmp_path, odd("few", 1000), "-r", f"x:{tree}", "copy") == \
-        (0, "")
+    server = odd("delays", late) if late else odd("few", 1000)
+    assert scp(tmp_path, server, *(["-X", "nrequests=4"] if late else []),
+               "-r", f"x:{tree}", "copy") == (0, "")
     assert digests(tmp_path / "copy") == digests(tree)
     handles, _, beside = most_open(tmp_path)
     assert handles > 1 and beside == 1
