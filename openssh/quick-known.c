@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <resolv.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +28,6 @@
 #include <unistd.h>
 
 #include "atomicio.h"
-#include "digest.h"
 #include "hostfile.h"
 #include "log.h"
 #include "openbsd-compat/openbsd-compat.h"
@@ -38,92 +36,6 @@
 #include "ssherr.h"
 
 #define FILE_MAX	(QUICK_KNOWN_MAX * QUICK_LINE_MAX)
-#define HASH_LEN	60	/* |1|, salt, |, and hash, of 20 bytes each */
-#define DIGEST_LEN	44	/* of 32 bytes, in base64 */
-
-static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    "abcdefghijklmnopqrstuvwxyz0123456789+/=";
-
-/*
- * Takes the next word, which has min to max bytes, all of a set. Returns 0, or
- * SSH_ERR_INVALID_FORMAT.
- */
-static int
-take(const char **line, const char *set, size_t min, size_t max, char *word)
-{
-	size_t len = strspn(*line, set);
-
-	if (len < min || len > max ||
-	    ((*line)[len] != ' ' && (*line)[len] != '\0'))
-		return SSH_ERR_INVALID_FORMAT;
-	memcpy(word, *line, len);
-	word[len] = '\0';
-	*line += len;
-	if (**line == ' ')
-		(*line)++;
-	return 0;
-}
-
-int
-quick_entry_parse(const char *line, struct quick_entry *entry)
-{
-	char flags[8 + 1], set[sizeof(base64) + 1];
-
-	memset(entry, 0, sizeof(*entry));
-	snprintf(set, sizeof(set), "|%s", base64);
-	if (strncmp(line, "|1|", 3) != 0 ||
-	    take(&line, set, HASH_LEN, HASH_LEN, entry->host) != 0 ||
-	    take(&line, "0123456789abcdef", 1, 8, flags) != 0 ||
-	    take(&line, base64, DIGEST_LEN, DIGEST_LEN, entry->user) != 0 ||
-	    take(&line, base64, DIGEST_LEN, DIGEST_LEN, entry->login) != 0 ||
-	    *line != '\0')
-		return SSH_ERR_INVALID_FORMAT;
-	entry->flags = strtoul(flags, NULL, 16);
-	return 0;
-}
-
-int
-quick_entry_put(const struct quick_entry *entry, struct sshbuf *buf)
-{
-	return sshbuf_putf(buf, "%s %x %s %s\n", entry->host, entry->flags,
-	    entry->user, entry->login);
-}
-
-int
-quick_entry_digest(const char *hashed, const char *user, const char *key,
-    const char *hostkey, char *digest, size_t len)
-{
-	u_char hash[32];
-	struct sshbuf *b;
-	int r;
-
-	if ((b = sshbuf_new()) == NULL)
-		return SSH_ERR_ALLOC_FAIL;
-	if ((r = sshbuf_put_cstring(b, hashed)) == 0 &&
-	    (r = sshbuf_put_cstring(b, user)) == 0 &&
-	    (r = sshbuf_put_cstring(b, key == NULL ? "" : key)) == 0 &&
-	    (r = sshbuf_put_cstring(b, hostkey == NULL ? "" : hostkey)) == 0 &&
-	    (r = ssh_digest_buffer(SSH_DIGEST_SHA256, b, hash,
-	    sizeof(hash))) == 0 &&
-	    b64_ntop(hash, sizeof(hash), digest, len) == -1)
-		r = SSH_ERR_INTERNAL_ERROR;
-	sshbuf_free(b);
-	return r;
-}
-
-int
-quick_entry_new(struct quick_entry *entry, const char *host, const char *user)
-{
-	char *hashed;
-
-	memset(entry, 0, sizeof(*entry));
-	if ((hashed = host_hash(host, NULL, 0)) == NULL)
-		return SSH_ERR_INTERNAL_ERROR;
-	strlcpy(entry->host, hashed, sizeof(entry->host));
-	free(hashed);
-	return quick_entry_digest(entry->host, user, NULL, NULL, entry->user,
-	    sizeof(entry->user));
-}
 
 /* Returns 1 if an entry is a host's, else 0. */
 static int
@@ -139,7 +51,7 @@ is_host(const struct quick_entry *entry, const char *host)
 struct quick_entry *
 quick_known_find(struct quick_known *known, const char *host, const char *user)
 {
-	char digest[DIGEST_LEN + 1];
+	char digest[sizeof(known->entry[0].user)];
 	size_t i;
 
 	for (i = 0; i < known->num; i++) {
@@ -277,6 +189,28 @@ quick_known_store(const struct quick_known *known, const char *path)
  out:
 	free(tmp);
 	sshbuf_free(buf);
+	return r;
+}
+
+int
+quick_known_replace(const char *path, const char *host, const char *user,
+    const struct quick_entry *entry)
+{
+	struct quick_known *known;
+	struct quick_entry *old;
+	int r;
+
+	if ((known = calloc(1, sizeof(*known))) == NULL)
+		return SSH_ERR_ALLOC_FAIL;
+	r = quick_known_load(known, path);
+	if (r == 0 || r == SSH_ERR_INVALID_FORMAT) {
+		while ((old = quick_known_find(known, host, user)) != NULL)
+			quick_known_remove(known, old);
+		if (entry != NULL)
+			quick_known_add(known, entry);
+		r = quick_known_store(known, path);
+	}
+	free(known);
 	return r;
 }
 

@@ -19,52 +19,16 @@
 
 #include <sys/types.h>
 
-struct sshbuf;
+#include "quick-entry.h"
 
-/*
- * The file in which ssh remembers logins. A line is a host and a user: the
- * host's name as a hashed known_hosts has it, flags in hexadecimal, and digests
- * of the user and of the login, salted with the hashed name.
- */
+/* The file in which ssh remembers logins: lines of entries */
 #define QUICK_KNOWN_FILE	"~/.ssh/quick_hosts"
 #define QUICK_KNOWN_MAX		256	/* lines */
-#define QUICK_LINE_MAX		256	/* bytes of a line, with its end */
-
-struct quick_entry {
-	char	host[64];	/* hashed name */
-	char	user[48];	/* digest of the user's name */
-	char	login[48];	/* digest of user, key and host key */
-	u_int	flags;		/* QUICK_* */
-};
 
 struct quick_known {
 	struct quick_entry entry[QUICK_KNOWN_MAX];	/* oldest first */
 	size_t	num;
 };
-
-/*
- * Parses a line without its newline. Returns 0, or SSH_ERR_INVALID_FORMAT if
- * it is none of ours.
- */
-int	 quick_entry_parse(const char *line, struct quick_entry *entry);
-
-/* Appends an entry as a line. Returns 0 or an SSH_ERR_* code of sshbuf. */
-int	 quick_entry_put(const struct quick_entry *entry, struct sshbuf *buf);
-
-/*
- * Writes the digest of a user (key and hostkey are NULL), or of a login, into
- * digest, salted with a hashed name. key and hostkey are fingerprints. Returns
- * 0 or an SSH_ERR_* code.
- */
-int	 quick_entry_digest(const char *hashed, const char *user,
-	     const char *key, const char *hostkey, char *digest, size_t len);
-
-/*
- * Sets a new entry's host and user, with a new salt. Returns 0 or an SSH_ERR_*
- * code.
- */
-int	 quick_entry_new(struct quick_entry *entry, const char *host,
-	     const char *user);
 
 /* Returns the entry of a host (as known_hosts has it) and user, or NULL. */
 struct quick_entry *quick_known_find(struct quick_known *known,
@@ -95,6 +59,14 @@ int	 quick_known_load(struct quick_known *known, const char *path);
 
 /* Replaces a file, unless it returns an SSH_ERR_* code instead of 0. */
 int	 quick_known_store(const struct quick_known *known, const char *path);
+
+/*
+ * Replaces the entry of a host and user in a file, or removes it if entry is
+ * NULL. Keeps what another process has written since. Returns 0 or an SSH_ERR_*
+ * code; then the file is as it was.
+ */
+int	 quick_known_replace(const char *path, const char *host,
+	     const char *user, const struct quick_entry *entry);
 
 /* Removes all entries of a host from a file, silently. */
 void	 quick_known_forget(const char *path, const char *host);

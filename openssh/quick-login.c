@@ -28,7 +28,6 @@
 
 #include "authfile.h"
 #include "channels.h"
-#include "compat.h"
 #include "digest.h"
 #include "kex.h"
 #include "log.h"
@@ -45,6 +44,7 @@ static struct {
 	char	*host, *user, *path;
 	struct quick_entry known;	/* host is "" if there is none */
 	int	may_write;	/* the file is ours to replace */
+	int	changed;	/* known is not what the file has */
 	int	early;		/* a signature went out unasked */
 	int	failures;	/* requests that were refused */
 	int	partial;	/* one of them partly accepted */
@@ -57,71 +57,76 @@ static struct {
 	int	saved;		/* round trips */
 } quick = { .session = -1 };
 
+/* Reads what the file has of the host and user. */
+static void
+load(struct quick_entry *entry)
+{
+	struct quick_known *file = xcalloc(1, sizeof(*file));
+	struct quick_entry *e;
+	int r = quick_known_load(file, quick.path);
+
+	if (r != 0)
+		debug_r(r, "QuickStart: %s ignored", quick.path);
+	quick.may_write = r == 0 || r == SSH_ERR_INVALID_FORMAT;
+	memset(entry, 0, sizeof(*entry));
+	if ((e = quick_known_find(file, quick.host, quick.user)) != NULL)
+		*entry = *e;
+	free(file);
+}
+
 void
 quick_login_start(int mode, const char *host, const char *user)
 {
-	struct quick_known *file;
-	struct quick_entry *e;
-	int r;
-
 	quick.mode = mode;
 	if (mode == QUICK_START_NO)
 		return;
 	quick.host = xstrdup(host);
 	quick.user = xstrdup(user);
 	quick.path = tilde_expand_filename(QUICK_KNOWN_FILE, getuid());
-	file = xcalloc(1, sizeof(*file));
-	r = quick_known_load(file, quick.path);
-	if (r != 0)
-		debug_r(r, "QuickStart: %s ignored", quick.path);
-	quick.may_write = r == 0 || r == SSH_ERR_INVALID_FORMAT;
-	if ((e = quick_known_find(file, host, user)) != NULL)
-		quick.known = *e;
+	load(&quick.known);
 	quick.from_zero = (quick.known.flags & QUICK_FROM_ZERO) != 0;
-	free(file);
 }
 
-/*
- * Replaces the entry of the host and user in the file, or removes it if entry
- * is NULL. Keeps what another ssh has written since.
- */
-static void
-remember(const struct quick_entry *entry)
+struct quick_entry *
+quick_login_entry(void)
 {
-	struct quick_known *file;
-	struct quick_entry *old;
-	int r;
+	return quick.mode == QUICK_START_NO ? NULL : &quick.known;
+}
 
-	if (!quick.may_write)
-		return;
-	file = xcalloc(1, sizeof(*file));
-	if ((r = quick_known_load(file, quick.path)) != 0 &&
-	    r != SSH_ERR_INVALID_FORMAT)
-		goto out;
-	while ((old = quick_known_find(file, quick.host, quick.user)) != NULL)
-		quick_known_remove(file, old);
-	if (entry != NULL)
-		quick_known_add(file, entry);
-	r = quick_known_store(file, quick.path);
- out:
-	if (r != 0)
+int
+quick_login_save(void)
+{
+	const struct quick_entry *e = &quick.known;
+	int r = SSH_ERR_KEY_BAD_PERMISSIONS;
+
+	quick.changed = 0;
+	if (quick.may_write && (r = quick_known_replace(quick.path, quick.host,
+	    quick.user, e->login[0] == '\0' && e->kex[0] == '\0' ?
+	    NULL : e)) != 0)
 		debug_r(r, "QuickStart: %s not written", quick.path);
-	free(file);
+	return r;
 }
 
-/* Forgets the login. */
-static void
-forget(void)
+void
+quick_login_changed(void)
 {
+	quick.changed = 1;
+}
+
+/* Forgets the key, until it logs in again. */
+static void
+forget_key(void)
+{
+	memset(quick.known.login, 0, sizeof(quick.known.login));
+	quick.known.flags = 0;
 	if (quick.known.host[0] != '\0')
-		remember(NULL);
-	memset(&quick.known, 0, sizeof(quick.known));
+		quick_login_save();
 }
 
 int
 quick_login_may_sign(const struct ssh *ssh)
 {
-	return quick.known.host[0] != '\0' && !quick.early &&
+	return quick.known.login[0] != '\0' && !quick.early &&
 	    quick.failures == 0 && ssh->kex->server_sig_algs != NULL &&
 	    ssh->kex->initial_hostkey != NULL;
 }
@@ -211,7 +216,7 @@ quick_login_cancel_early(void)
 	debug("QuickStart: the key did not sign");
 	quick.early = 0;
 	quick.saved = 0;
-	memset(&quick.known, 0, sizeof(quick.known));
+	memset(quick.known.login, 0, sizeof(quick.known.login));
 }
 
 int
@@ -234,7 +239,7 @@ quick_login_sign_end(const struct ssh *ssh, const struct sshkey *key,
 		return;
 	/* Unless this login succeeds, the next one is to ask first. */
 	if (quick.early)
-		forget();
+		forget_key();
 	free(quick.key);
 	quick.key = NULL;
 	quick.flags = in_agent ? QUICK_AGENT : 0;
@@ -256,6 +261,8 @@ quick_login_failed(struct ssh *ssh, int partial)
 		return;
 	quick.failures++;
 	quick.partial |= partial;
+	if (quick.changed)
+		quick_login_save();
 	if (quick.early && quick.failures == 1) {
 		debug("QuickStart: the signature was not enough");
 		quick.saved = 0;
@@ -273,24 +280,35 @@ quick_login_done(struct ssh *ssh, const char *method)
 
 	if (quick.mode == QUICK_START_NO)
 		return;
-	debug("QuickStart: %d round trips saved", quick.saved);
-	/* Stock's login is "none", which fails, and then the first key. */
-	if (strcmp(method, "publickey") != 0 || quick.key == NULL ||
-	    quick.partial || quick.failures != (quick.early ? 0 : 1)) {
-		forget();
-		return;
+	debug("QuickStart: %d round trips saved",
+	    quick.saved + quick_kex_saved());
+	/* Another login's guess may have turned out right meanwhile. */
+	if (quick.known.since != 0) {
+		load(&e);
+		quick.known.since = e.since;
 	}
-	if (quick.known.host[0] != '\0')
-		e = quick.known;
-	else if (quick_entry_new(&e, quick.host, quick.user) != 0)
+	e = quick.known;
+	if (e.host[0] == '\0' && quick_entry_new(&e, quick.host,
+	    quick.user) != 0)
 		return;
-	e.flags = quick.flags | (quick.from_zero ? QUICK_FROM_ZERO : 0);
-	if (login_digest(ssh, e.host, quick.key, e.login,
-	    sizeof(e.login)) != 0)
+	memset(e.login, 0, sizeof(e.login));
+	e.flags = 0;
+	/* Stock's login is "none", which fails, and then the first key. */
+	if (strcmp(method, "publickey") == 0 && quick.key != NULL &&
+	    !quick.partial && quick.failures == (quick.early ? 0 : 1)) {
+		e.flags = quick.flags | (quick.from_zero ? QUICK_FROM_ZERO : 0);
+		if (login_digest(ssh, e.host, quick.key, e.login,
+		    sizeof(e.login)) != 0)
+			memset(e.login, 0, sizeof(e.login));
+	}
+	quick_kex_remember(ssh, &e);
+	if (quick.known.host[0] == '\0' && e.login[0] == '\0' &&
+	    e.kex[0] == '\0')
 		return;
-	if (memcmp(&e, &quick.known, sizeof(e)) != 0)
-		remember(&e);
+	if (memcmp(&e, &quick.known, sizeof(e)) == 0 && !quick.changed)
+		return;
 	quick.known = e;
+	quick_login_save();
 }
 
 int
@@ -308,12 +326,12 @@ quick_login_confirmed(struct ssh *ssh, int id)
 {
 	Channel *c;
 
-	if (quick.known.host[0] == '\0' || quick.presumed ||
+	if (quick.known.login[0] == '\0' || quick.presumed ||
 	    quick.from_zero || (c = channel_lookup(ssh, id)) == NULL ||
 	    c->remote_id != 0)
 		return;
 	quick.known.flags |= QUICK_FROM_ZERO;
-	remember(&quick.known);
+	quick_login_save();
 }
 
 /* Checks the number of a channel that was presumed, once it is confirmed. */
@@ -326,7 +344,7 @@ answered(struct ssh *ssh, int id, int success, void *ctx)
 		return;
 	if (success)
 		error("QuickStart: the server numbers its channels otherwise");
-	forget();
+	forget_key();
 	/* The server ends the connection because of the requests behind. */
 	cleanup_exit(255);
 }

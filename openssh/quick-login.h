@@ -19,9 +19,11 @@
 
 #include <sys/types.h>
 
+#include "quick-kex.h"
 #include "quick-start.h"
 
 struct Channel;
+struct quick_entry;
 struct ssh;
 struct sshkey;
 
@@ -36,6 +38,18 @@ struct sshkey;
  * known_hosts, and a user. mode is the option's value.
  */
 void	 quick_login_start(int mode, const char *host, const char *user);
+
+/*
+ * Returns what is remembered of the host and the user, for quick-kex.c to
+ * change, or NULL with the mode QUICK_START_NO. Its host is "" if nothing is.
+ */
+struct quick_entry *quick_login_entry(void);
+
+/* Writes the entry. Returns 0, or an SSH_ERR_* code if the file has not it. */
+int	 quick_login_save(void);
+
+/* Notes that the entry is to be written, with the next change at the latest. */
+void	 quick_login_changed(void);
 
 /* Returns 1 if this login may begin with a signature, else 0. */
 int	 quick_login_may_sign(const struct ssh *ssh);

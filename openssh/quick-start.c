@@ -32,6 +32,39 @@
 #define OVERHEAD	128
 
 int
+quick_start_is_share(const char *kex)
+{
+	static const char *others[] = {
+		"gss-", "diffie-hellman-group-exchange-", NULL
+	};
+	size_t i;
+
+	for (i = 0; others[i] != NULL; i++) {
+		if (strncmp(kex, others[i], strlen(others[i])) == 0)
+			return 0;
+	}
+	return 1;
+}
+
+int
+quick_start_reads_ahead(const char *banner)
+{
+	/* Tested: test_quick_kex.py and hpn-tests/interop */
+	static const char *software[] = {
+		"SSH-2.0-OpenSSH_", "SSH-2.0-dropbear_", "SSH-2.0-Go",
+		"SSH-2.0-paramiko_", "SSH-2.0-AsyncSSH_", "SSH-2.0-tinyssh_",
+		NULL
+	};
+	size_t i;
+
+	for (i = 0; software[i] != NULL; i++) {
+		if (strncmp(banner, software[i], strlen(software[i])) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+int
 quick_start_key(const struct sshkey *key, int in_agent, u_int flags)
 {
 	if (key == NULL || sshkey_is_cert(key) || sshkey_is_sk(key) ||

@@ -37,6 +37,18 @@ struct sshkey;
 #define QUICK_AGENT_S		0.3
 
 /*
+ * Returns 1 if the first packet of a key exchange is nothing but a share, which
+ * depends on no answer, else 0. So it is not of DH group exchange or GSSAPI.
+ */
+int	 quick_start_is_share(const char *kex);
+
+/*
+ * Returns 1 if a server with this banner ("SSH-2.0-...") is known to read what
+ * comes behind the client's banner in order, else 0: some others hang.
+ */
+int	 quick_start_reads_ahead(const char *banner);
+
+/*
  * Returns 1 if a key can sign before the server was asked about it, else 0. It
  * needs no touch or PIN, is no certificate or RSA key, and is where it was
  * (in_agent: 1 in an agent, 0 in a file) when a login with these flags was

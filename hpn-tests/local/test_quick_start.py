@@ -122,7 +122,7 @@ def test_ours(home):
     assert "127.0.0.1" not in read(known(home))
     done = login(home)
     assert is_quick(done, with_session=True)
-    assert "QuickStart: 5 round trips saved" in done.stderr
+    assert "QuickStart: 6 round trips saved" in done.stderr
 
 
 @pytest.mark.parametrize("quick", ["yes", "always"])

@@ -51,6 +51,7 @@ add(const char *host, const char *user, const char *key)
 	ASSERT_INT_EQ(quick_entry_digest(e.host, user, key, "host key",
 	    e.login, sizeof(e.login)), 0);
 	e.flags = QUICK_AGENT;
+	ASSERT_INT_EQ(quick_entry_set_kex(&e, "k1", "k0,k1,k2", "banner"), 0);
 	quick_known_add(&known, &e);
 }
 
@@ -70,6 +71,22 @@ lines(void)
 	ASSERT_SIZE_T_LT(len + 1, QUICK_LINE_MAX);
 	text = sshbuf_dup_string(b);
 	text[len] = '\0';
+	ASSERT_INT_EQ(quick_entry_parse(text, &e), 0);
+	ASSERT_INT_EQ(memcmp(&e, &known.entry[0], sizeof(e)), 0);
+	TEST_DONE();
+
+	TEST_START("quick_hosts, what is not known is -");
+	memset(known.entry[0].login, 0, sizeof(e.login));
+	memset(known.entry[0].kex, 0, sizeof(e.kex));
+	memset(known.entry[0].algs, 0, sizeof(e.algs));
+	known.entry[0].since = UINT64_MAX;
+	sshbuf_reset(b);
+	ASSERT_INT_EQ(quick_entry_put(&known.entry[0], b), 0);
+	free(text);
+	len = sshbuf_len(b) - 1;
+	text = sshbuf_dup_string(b);
+	text[len] = '\0';
+	ASSERT_INT_EQ(strstr(text, " - - - ffffffffffffffff ") != NULL, 1);
 	ASSERT_INT_EQ(quick_entry_parse(text, &e), 0);
 	ASSERT_INT_EQ(memcmp(&e, &known.entry[0], sizeof(e)), 0);
 	TEST_DONE();
@@ -105,6 +122,78 @@ lines(void)
 	ASSERT_SIZE_T_EQ(other.num, 0);
 	ASSERT_INT_EQ(quick_known_parse(&other, "", 0), 0);
 	sshbuf_free(b);
+	TEST_DONE();
+}
+
+static void
+guesses(void)
+{
+	static const char *many = "k0,k1,k2,k3";
+	char name[sizeof(((struct quick_entry *)NULL)->kex) + 1];
+	struct quick_entry e;
+
+	TEST_START("key exchange, the list decides up to the one negotiated");
+	ASSERT_INT_EQ(quick_entry_new(&e, "h", "u"), 0);
+	ASSERT_INT_EQ(quick_entry_leads_to(&e, many), 0);
+	ASSERT_INT_EQ(quick_entry_leads_to(&e, ""), 0);
+	ASSERT_INT_EQ(quick_entry_set_kex(&e, "k1", many, "banner"), 0);
+	ASSERT_STRING_EQ(e.kex, "k1");
+	ASSERT_INT_EQ(quick_entry_leads_to(&e, many), 1);
+	ASSERT_INT_EQ(quick_entry_leads_to(&e, "k0,k1"), 1);
+	ASSERT_INT_EQ(quick_entry_leads_to(&e, "k0,k1,k9"), 1);
+	ASSERT_INT_EQ(quick_entry_leads_to(&e, "k1"), 0);
+	ASSERT_INT_EQ(quick_entry_leads_to(&e, "k1,k0"), 0);
+	ASSERT_INT_EQ(quick_entry_leads_to(&e, "k0,k2,k1"), 0);
+	ASSERT_INT_EQ(quick_entry_leads_to(&e, "k0,k11"), 0);
+	ASSERT_INT_EQ(quick_entry_leads_to(&e, "k0,k"), 0);
+	ASSERT_INT_EQ(quick_entry_leads_to(&e, "k0"), 0);
+	TEST_DONE();
+
+	TEST_START("key exchange, what is not in the list or too long");
+	ASSERT_INT_EQ(quick_entry_set_kex(&e, "k4", many, "b"),
+	    SSH_ERR_INVALID_ARGUMENT);
+	memset(name, 'k', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	ASSERT_INT_EQ(quick_entry_set_kex(&e, name, name, "b"),
+	    SSH_ERR_INVALID_ARGUMENT);
+	name[sizeof(name) - 2] = '\0';
+	ASSERT_INT_EQ(quick_entry_set_kex(&e, name, name, "b"), 0);
+	TEST_DONE();
+
+	TEST_START("key exchange, not guessed for a day after a wrong guess");
+	ASSERT_INT_EQ(quick_entry_set_kex(&e, "k0", many, "banner"), 0);
+	ASSERT_INT_EQ(quick_entry_may_guess(&e, many, 0), 1);
+	ASSERT_INT_EQ(quick_entry_may_guess(&e, "k1", 0), 0);
+	e.since = 1000000;
+	ASSERT_INT_EQ(quick_entry_may_guess(&e, many, 1000000), 0);
+	ASSERT_INT_EQ(quick_entry_may_guess(&e, many,
+	    1000000 + QUICK_KEX_RETRY_S), 0);
+	ASSERT_INT_EQ(quick_entry_may_guess(&e, many,
+	    1000000 - QUICK_KEX_RETRY_S), 0);
+	ASSERT_INT_EQ(quick_entry_may_guess(&e, many,
+	    1000000 + QUICK_KEX_RETRY_S + 1), 1);
+	ASSERT_INT_EQ(quick_entry_may_guess(&e, many,
+	    1000000 - QUICK_KEX_RETRY_S - 1), 1);
+	ASSERT_INT_EQ(quick_entry_may_guess(&e, "k1", 9000000), 0);
+	TEST_DONE();
+
+	TEST_START("key exchange, which are a share at once");
+	ASSERT_INT_EQ(quick_start_is_share("mlkem768x25519-sha256"), 1);
+	ASSERT_INT_EQ(quick_start_is_share("diffie-hellman-group16-sha512"), 1);
+	ASSERT_INT_EQ(quick_start_is_share("ecdh-sha2-nistp256"), 1);
+	ASSERT_INT_EQ(quick_start_is_share(
+	    "diffie-hellman-group-exchange-sha256"), 0);
+	ASSERT_INT_EQ(quick_start_is_share("gss-group14-sha256-xyz"), 0);
+	TEST_DONE();
+
+	TEST_START("key exchange, which servers read ahead");
+	ASSERT_INT_EQ(quick_start_reads_ahead("SSH-2.0-OpenSSH_9.2p1 x"), 1);
+	ASSERT_INT_EQ(quick_start_reads_ahead("SSH-2.0-dropbear_2022.83"), 1);
+	ASSERT_INT_EQ(quick_start_reads_ahead("SSH-2.0-Go"), 1);
+	ASSERT_INT_EQ(quick_start_reads_ahead("SSH-2.0-Cisco-1.25"), 0);
+	ASSERT_INT_EQ(quick_start_reads_ahead("SSH-1.99-OpenSSH_9.2"), 0);
+	ASSERT_INT_EQ(quick_start_reads_ahead("x SSH-2.0-OpenSSH_9.2"), 0);
+	ASSERT_INT_EQ(quick_start_reads_ahead(""), 0);
 	TEST_DONE();
 }
 
@@ -269,6 +358,7 @@ void
 test_quick_start(void)
 {
 	lines();
+	guesses();
 	entries();
 	files();
 	decisions();

@@ -1,0 +1,132 @@
+"""A relay in front of an sshd, which sees what a client sends before the
+server has said anything, and may answer in its place."""
+
+import contextlib
+import select
+import socket
+import threading
+import time
+
+PORT = 3333
+QUIET_S = 0.5           # until the client has sent all that it sends unasked
+
+
+class Connection:
+    def __init__(self):
+        self.early = b""        # what came before the server's banner
+        self.sent = b""         # all that the client sent
+
+
+class Relay:
+    """mode: what becomes of a connection whose client has sent more than its
+    banner: "pass"; "close"; "hang"; or bytes to send, and then to close. With
+    always it becomes of every connection. inject is sent behind the server's
+    banner, before in front of it. hangs_with is sent before it hangs."""
+
+    def __init__(self, place, mode="pass", inject=b"", always=False,
+                 before=b""):
+        self.mode, self.inject, self.always = mode, inject, always
+        self.before, self.hangs_with = before, b""
+        self.place, self.connections = place, []
+        self.listener = place.inside(self.listen)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    @staticmethod
+    def listen():
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", PORT))
+        listener.listen()
+        return listener
+
+    def close(self):
+        self.listener.close()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client = self.listener.accept()[0]
+                connection = Connection()
+                self.connections.append(connection)
+                threading.Thread(target=self.one, args=(client, connection),
+                                 daemon=True).start()
+
+    def one(self, client, connection):
+        with client, contextlib.suppress(OSError):
+            connection.early = self.unasked(client)
+            connection.sent = connection.early
+            banner = connection.early.find(b"\n") + 1
+            if self.mode != "pass" and (
+                    self.always or len(connection.early) > banner):
+                if self.mode == "hang":
+                    client.sendall(self.hangs_with)
+                    while client.recv(4096):
+                        pass
+                elif self.mode != "close":
+                    client.sendall(self.mode)
+                return
+            client.sendall(self.before)
+            self.both(client, connection)
+
+    @staticmethod
+    def unasked(client):
+        data = b""
+        while select.select([client], [], [],
+                            QUIET_S if data else 30)[0]:
+            if not (piece := client.recv(65536)):
+                break
+            data += piece
+        return data
+
+    @staticmethod
+    def server():
+        with contextlib.suppress(OSError):
+            return socket.create_connection(("127.0.0.1", 2222))
+
+    def both(self, client, connection):
+        if (server := self.place.inside(self.server)) is None:
+            return
+        with server:
+            server.sendall(connection.early)
+            inject = self.inject
+            while True:
+                for end in select.select([client, server], [], [])[0]:
+                    if not (piece := end.recv(65536)):
+                        return
+                    if end is client:
+                        connection.sent += piece
+                        server.sendall(piece)
+                        continue
+                    if inject:
+                        head, newline, piece = piece.partition(b"\n")
+                        piece = head + newline + inject + piece
+                        inject = b""
+                    client.sendall(piece)
+
+    def counted(self, seconds=0):
+        """The number of connections since the last call."""
+        time.sleep(seconds)
+        number = len(self.connections)
+        self.connections = []
+        return number
+
+
+def packets(data):
+    """The packets behind a banner, as (type, payload), until NEWKEYS."""
+    found, at = [], data.find(b"\n") + 1
+    while at + 6 <= len(data):
+        length, padding = int.from_bytes(data[at:at + 4], "big"), data[at + 4]
+        payload = data[at + 5:at + 4 + length - padding]
+        found.append((payload[0], payload))
+        if payload[0] == 21:
+            break
+        at += 4 + length
+    return found
+
+
+def packet(payload):
+    """A packet of bytes, unencrypted."""
+    padding = 8 - (5 + len(payload)) % 8
+    padding += 8 if padding < 4 else 0
+    return (1 + len(payload) + padding).to_bytes(4, "big") + \
+        bytes([padding]) + payload + bytes(padding)
