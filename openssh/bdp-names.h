@@ -37,4 +37,8 @@
  */
 #define BDP_PATH_PROBE		"path-probe@" BDP_DOMAIN
 
+/* Requests of sftp, see PROTOCOL.sftp */
+#define BDP_OPEN_FILE		"open-file@" BDP_DOMAIN
+#define BDP_END_SESSION		"end-session@" BDP_DOMAIN
+
 #endif /* BDP_NAMES_H */

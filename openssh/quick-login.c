@@ -33,8 +33,10 @@
 #include "log.h"
 #include "misc.h"
 #include "packet.h"
+#include "quick-data.h"
 #include "quick-known.h"
 #include "quick-login.h"
+#include "quick-pair.h"
 #include "ssherr.h"
 #include "sshkey.h"
 #include "xmalloc.h"
@@ -52,6 +54,8 @@ static struct {
 	char	*key;		/* fingerprint of the last that signed */
 	u_int	flags;		/* QUICK_*, of that signature */
 	int	from_zero;	/* the server numbers its channels from 0 */
+	int	sftp;		/* its sftp takes requests at once */
+	int	offered;	/* scp knows that */
 	int	presumed;	/* a channel was used before it had a number */
 	int	session;	/* channel sent early, or -1 */
 	int	saved;		/* round trips */
@@ -85,6 +89,7 @@ quick_login_start(int mode, const char *host, const char *user)
 	quick.path = tilde_expand_filename(QUICK_KNOWN_FILE, getuid());
 	load(&quick.known);
 	quick.from_zero = (quick.known.flags & QUICK_FROM_ZERO) != 0;
+	quick.sftp = (quick.known.flags & QUICK_SFTP) != 0;
 }
 
 struct quick_entry *
@@ -271,6 +276,7 @@ quick_login_failed(struct ssh *ssh, int partial)
 	    (c = channel_lookup(ssh, quick.session)) != NULL)
 		channel_free(ssh, c);
 	quick.session = -1;
+	quick_data_refused();
 }
 
 void
@@ -282,6 +288,7 @@ quick_login_done(struct ssh *ssh, const char *method)
 		return;
 	debug("QuickStart: %d round trips saved",
 	    quick.saved + quick_kex_saved());
+	quick_data_taken();
 	/* Another login's guess may have turned out right meanwhile. */
 	if (quick.known.since != 0) {
 		load(&e);
@@ -296,7 +303,9 @@ quick_login_done(struct ssh *ssh, const char *method)
 	/* Stock's login is "none", which fails, and then the first key. */
 	if (strcmp(method, "publickey") == 0 && quick.key != NULL &&
 	    !quick.partial && quick.failures == (quick.early ? 0 : 1)) {
-		e.flags = quick.flags | (quick.from_zero ? QUICK_FROM_ZERO : 0);
+		e.flags = quick.flags |
+		    (quick.from_zero ? QUICK_FROM_ZERO : 0) |
+		    (quick.sftp && quick.early ? QUICK_SFTP : 0);
 		if (login_digest(ssh, e.host, quick.key, e.login,
 		    sizeof(e.login)) != 0)
 			memset(e.login, 0, sizeof(e.login));
@@ -386,6 +395,42 @@ quick_login_session_sent(struct ssh *ssh, int id)
 	debug("QuickStart: session sent with the signature");
 	quick.session = id;
 	quick.saved++;
+}
+
+void
+quick_login_offer(void)
+{
+	if (!quick.sftp || !quick.early || quick.failures != 0 ||
+	    quick.offered)
+		return;
+	quick.offered = 1;
+	if (quick_pair_offer()) {
+		debug("QuickStart: sftp's requests sent at once");
+		quick.saved++;
+	}
+}
+
+void
+quick_login_send_data(struct ssh *ssh, int id)
+{
+	Channel *c;
+
+	if (!quick_pair_is_there() || (c = channel_lookup(ssh, id)) == NULL)
+		return;
+	quick_data_send(ssh, c);
+}
+
+void
+quick_login_end(void)
+{
+	int takes;
+
+	if (quick.known.login[0] == '\0' ||
+	    (takes = quick_pair_learned()) == -1 ||
+	    takes == ((quick.known.flags & QUICK_SFTP) != 0))
+		return;
+	quick.known.flags ^= QUICK_SFTP;
+	quick_login_save();
 }
 
 int

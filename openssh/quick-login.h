@@ -19,7 +19,9 @@
 
 #include <sys/types.h>
 
+#include "quick-data.h"
 #include "quick-kex.h"
+#include "quick-pair.h"
 #include "quick-start.h"
 
 struct Channel;
@@ -112,6 +114,18 @@ void	 quick_login_presume_channel(struct ssh *ssh, struct Channel *c);
 
 /* Notes the channel (id) whose session was sent before the login succeeded. */
 void	 quick_login_session_sent(struct ssh *ssh, int id);
+
+/*
+ * Sends what scp or sftp has to say with the session of the channel (id) that
+ * was just sent. A server whose sftp is remembered for it gets requests, too.
+ */
+void	 quick_login_send_data(struct ssh *ssh, int id);
+
+/* Lets scp or sftp send its requests, if the server is remembered for it. */
+void	 quick_login_offer(void);
+
+/* Remembers what scp or sftp has learned of the server. */
+void	 quick_login_end(void);
 
 /*
  * Returns the channel of that session, or -1 if there is none, or if it was

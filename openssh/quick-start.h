@@ -29,6 +29,7 @@ struct sshkey;
 /* What is remembered of a login, in quick_entry.flags */
 #define QUICK_AGENT		0x01	/* an agent signed, without delay */
 #define QUICK_FROM_ZERO		0x02	/* the first channel was number 0 */
+#define QUICK_SFTP		0x04	/* sftp takes requests at once */
 
 /* Most bytes of a session that may be sent before the login's answer */
 #define QUICK_SESSION_MAX	(32 * 1024)

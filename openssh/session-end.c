@@ -32,6 +32,7 @@
 #include "channels.h"
 #include "compat.h"
 #include "log.h"
+#include "quick-pair.h"
 #include "ssherr.h"
 #include "xmalloc.h"
 #include "session-end.h"
@@ -53,6 +54,9 @@ session_read_errno(int fd, int error)
 {
 	/* sshbuf_read() has EPIPE for the end of file. */
 	if (error == EPIPE)
+		return 0;
+	/* scp that has gone with replies to what it asked for in advance */
+	if (error == ECONNRESET && quick_pair_is_there())
 		return 0;
 	/* Not open for reading, as daemons leave it: there is no input. */
 	if (error == EBADF)

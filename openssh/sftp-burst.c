@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bdp-names.h"
 #include "sftp.h"
 #include "sftp-burst.h"
 #include "sftp-common.h"
@@ -48,14 +49,17 @@ start(struct sftp_burst *b, u_char type, struct sshbuf *msg)
 		b->reads++;
 	b->requests++;
 	b->outstanding++;
-	return type == SSH2_FXP_OPEN ? 0 :
+	return type == SSH2_FXP_OPEN || type == SSH2_FXP_EXTENDED ? 0 :
 	    sshbuf_put_string(msg, guess, sizeof(guess));
 }
 
-/* Appends OPEN to out, by way of msg. Returns 0 or an SSH_ERR_* code. */
+/*
+ * Appends OPEN, or its like of ours if there is a name, to out, by way of msg.
+ * Returns 0 or an SSH_ERR_* code.
+ */
 static int
-put_open(struct sftp_burst *b, u_int id, const char *path, u_int flags,
-    const Attrib *attrs, struct sshbuf *msg, struct sshbuf *out)
+put_open(struct sftp_burst *b, u_int id, const char *path, const char *name,
+    u_int flags, const Attrib *attrs, struct sshbuf *msg, struct sshbuf *out)
 {
 	Attrib none;
 	int r;
@@ -63,10 +67,57 @@ put_open(struct sftp_burst *b, u_int id, const char *path, u_int flags,
 	memset(b, 0, sizeof(*b));
 	b->first = id;
 	attrib_clear(&none);
-	if ((r = start(b, SSH2_FXP_OPEN, msg)) != 0 ||
+	if (name == NULL) {
+		if ((r = start(b, SSH2_FXP_OPEN, msg)) != 0 ||
+		    (r = sshbuf_put_cstring(msg, path)) != 0)
+			return r;
+	} else if ((r = start(b, SSH2_FXP_EXTENDED, msg)) != 0 ||
+	    (r = sshbuf_put_cstring(msg, BDP_OPEN_FILE)) != 0 ||
 	    (r = sshbuf_put_cstring(msg, path)) != 0 ||
-	    (r = sshbuf_put_u32(msg, flags)) != 0 ||
+	    (r = sshbuf_put_cstring(msg, name)) != 0)
+		return r;
+	if ((r = sshbuf_put_u32(msg, flags)) != 0 ||
 	    (r = encode_attrib(msg, attrs != NULL ? attrs : &none)) != 0)
+		return r;
+	return sshbuf_put_stringb(out, msg);
+}
+
+/* The same for CLOSE. */
+static int
+put_close(struct sftp_burst *b, struct sshbuf *msg, struct sshbuf *out)
+{
+	int r;
+
+	b->close = b->requests;
+	if ((r = start(b, SSH2_FXP_CLOSE, msg)) != 0)
+		return r;
+	return sshbuf_put_stringb(out, msg);
+}
+
+/* The same for what ends the session if all requests before it succeed. */
+static int
+put_end(struct sftp_burst *b, struct sshbuf *msg, struct sshbuf *out)
+{
+	int r;
+
+	b->end = b->requests;
+	if ((r = start(b, SSH2_FXP_EXTENDED, msg)) != 0 ||
+	    (r = sshbuf_put_cstring(msg, BDP_END_SESSION)) != 0 ||
+	    (r = sshbuf_put_u32(msg, b->end)) != 0)
+		return r;
+	return sshbuf_put_stringb(out, msg);
+}
+
+/* The same for a READ. */
+static int
+put_read(struct sftp_burst *b, uint64_t offset, size_t len,
+    struct sshbuf *msg, struct sshbuf *out)
+{
+	int r;
+
+	if ((r = start(b, SSH2_FXP_READ, msg)) != 0 ||
+	    (r = sshbuf_put_u64(msg, offset)) != 0 ||
+	    (r = sshbuf_put_u32(msg, len)) != 0)
 		return r;
 	return sshbuf_put_stringb(out, msg);
 }
@@ -94,8 +145,8 @@ sftp_burst_put(struct sftp_burst *b, u_int id,
 
 	if ((msg = sshbuf_new()) == NULL)
 		return SSH_ERR_ALLOC_FAIL;
-	if ((r = put_open(b, id, put->path, put->flags, put->attrs, msg,
-	    out)) != 0)
+	if ((r = put_open(b, id, put->path, put->name, put->flags, put->attrs,
+	    msg, out)) != 0)
 		goto out;
 	if (put->len != 0 &&
 	    ((r = start(b, SSH2_FXP_WRITE, msg)) != 0 ||
@@ -103,6 +154,12 @@ sftp_burst_put(struct sftp_burst *b, u_int id,
 	    (r = sshbuf_put_string(msg, put->data, put->len)) != 0 ||
 	    (r = sshbuf_put_stringb(out, msg)) != 0))
 		goto out;
+	if (put->part) {
+		/* Its reply is kept for whoever sends the rest. */
+		b->reads = 1;
+		b->any_size = 1;
+		goto out;
+	}
 	attrib_clear(&size);
 	size.flags = SSH2_FILEXFER_ATTR_SIZE;
 	size.size = put->len;
@@ -111,9 +168,8 @@ sftp_burst_put(struct sftp_burst *b, u_int id,
 	if (put->times != NULL &&
 	    (r = put_attrs(b, put->times, msg, out)) != 0)
 		goto out;
-	if ((r = start(b, SSH2_FXP_CLOSE, msg)) != 0)
-		goto out;
-	r = sshbuf_put_stringb(out, msg);
+	if ((r = put_close(b, msg, out)) == 0 && put->end)
+		r = put_end(b, msg, out);
  out:
 	sshbuf_free(msg);
 	return r;
@@ -129,21 +185,36 @@ sftp_burst_get(struct sftp_burst *b, u_int id, const char *path, size_t size,
 
 	if ((msg = sshbuf_new()) == NULL)
 		return SSH_ERR_ALLOC_FAIL;
-	if ((r = put_open(b, id, path, SSH2_FXF_READ, NULL, msg, out)) != 0)
+	if ((r = put_open(b, id, path, NULL, SSH2_FXF_READ, NULL, msg,
+	    out)) != 0)
 		goto out;
 	b->size = size;
 	for (i = 0; i < SFTP_BURST_KEPT; i++) {
-		if ((r = start(b, SSH2_FXP_READ, msg)) != 0 ||
-		    (r = sshbuf_put_u64(msg, offset)) != 0 ||
-		    (r = sshbuf_put_u32(msg, len[i])) != 0 ||
-		    (r = sshbuf_put_stringb(out, msg)) != 0)
+		if ((r = put_read(b, offset, len[i], msg, out)) != 0)
 			goto out;
 		offset += len[i];
 	}
-	if ((r = start(b, SSH2_FXP_CLOSE, msg)) != 0)
-		goto out;
-	r = sshbuf_put_stringb(out, msg);
+	r = put_close(b, msg, out);
  out:
+	sshbuf_free(msg);
+	return r;
+}
+
+int
+sftp_burst_get_any(struct sftp_burst *b, u_int id, const char *path,
+    const size_t len[SFTP_BURST_KEPT], int end, struct sshbuf *out)
+{
+	struct sshbuf *msg;
+	int r;
+
+	if ((msg = sshbuf_new()) == NULL)
+		return SSH_ERR_ALLOC_FAIL;
+	if ((r = put_open(b, id, path, "", SSH2_FXF_READ, NULL, msg,
+	    out)) == 0 &&
+	    (r = put_read(b, 0, len[0], msg, out)) == 0 &&
+	    (r = put_read(b, len[0], len[1], msg, out)) == 0 && end)
+		r = put_end(b, msg, out);
+	b->any_size = 1;
 	sshbuf_free(msg);
 	return r;
 }
@@ -163,7 +234,7 @@ keep(struct sftp_burst *b, u_int read, u_char type, struct sshbuf *m,
 
 	if ((b->kept[read] = sshbuf_new()) == NULL)
 		return SSH_ERR_ALLOC_FAIL;
-	if ((r = sshbuf_putb(b->kept[read], msg)) != 0)
+	if ((r = sshbuf_putb(b->kept[read], msg)) != 0 || b->any_size)
 		return r;
 	if (read == 0 && b->size != 0) {
 		if (type != SSH2_FXP_DATA || sshbuf_get_string_direct(m, NULL,
@@ -204,10 +275,13 @@ sftp_burst_reply(struct sftp_burst *b, const struct sshbuf *msg)
 			b->refused = 1;
 	} else if (request != 0 && request <= b->reads)
 		r = keep(b, request - 1, type, m, msg);
+	else if (request != 0 && request == b->end)
+		b->ended = type == SSH2_FXP_STATUS &&
+		    sshbuf_get_u32(m, &status) == 0 && status == SSH2_FX_OK;
 	else if (request == 0 || type != SSH2_FXP_STATUS ||
 	    sshbuf_get_u32(m, &status) != 0 || status != SSH2_FX_OK)
 		b->refused = 1;
-	else if (request == b->requests - 1)
+	else if (request == b->close)
 		b->closed = 1;
  out:
 	sshbuf_free(m);
@@ -218,6 +292,24 @@ int
 sftp_burst_succeeded(const struct sftp_burst *b)
 {
 	return b->outstanding == 0 && b->handle != NULL && !b->refused;
+}
+
+size_t
+sftp_burst_read_len(const struct sftp_burst *b, u_int read)
+{
+	struct sshbuf *m;
+	size_t len = 0;
+	u_char type;
+
+	if (b->kept[read] == NULL ||
+	    (m = sshbuf_fromb(b->kept[read])) == NULL)
+		return 0;
+	if (sshbuf_get_u8(m, &type) != 0 || type != SSH2_FXP_DATA ||
+	    sshbuf_get_u32(m, NULL) != 0 ||
+	    sshbuf_get_string_direct(m, NULL, &len) != 0)
+		len = 0;
+	sshbuf_free(m);
+	return len;
 }
 
 int

@@ -34,7 +34,7 @@ struct sshbuf;
  */
 
 /* Requests of a burst, and replies that it keeps, at most */
-#define SFTP_BURST_REQUESTS	5
+#define SFTP_BURST_REQUESTS	6
 #define SFTP_BURST_KEPT		2
 
 struct sftp_burst {
@@ -42,10 +42,14 @@ struct sftp_burst {
 	u_int requests;		/* that were composed */
 	u_int outstanding;	/* requests without a reply */
 	u_int answered;		/* bit i: request i has a reply */
-	u_int reads;		/* the requests 1 to reads are READs */
+	u_int reads;		/* replies to keep: those to 1 to reads */
+	u_int close;		/* which request is CLOSE, or 0 */
+	u_int end;		/* which one ends the session, or 0 */
+	int	any_size;	/* these may be anything */
 	size_t	size;		/* bytes that the first READ is to return */
 	int	refused;	/* a reply was not what was hoped for */
 	int	closed;		/* CLOSE succeeded */
+	int	ended;		/* the server has ended the session */
 	u_char	*handle;	/* of the file; NULL: OPEN failed */
 	size_t	handle_len;
 	struct sshbuf *kept[SFTP_BURST_KEPT];	/* replies to READ */
@@ -60,6 +64,9 @@ struct sftp_burst_put {
 	size_t	len;			/* bytes of data */
 	int	truncate;		/* 1: set the size to len */
 	const struct Attrib *times;	/* to set at the end, or NULL */
+	const char *name;	/* in path if a directory; NULL: OPEN */
+	int	part;		/* 1: more data follows, do not close it */
+	int	end;		/* 1: end the session if all succeeds */
 };
 
 /*
@@ -79,6 +86,14 @@ int	 sftp_burst_get(struct sftp_burst *b, u_int id, const char *path,
 	    struct sshbuf *out);
 
 /*
+ * The same for a download of a file whose size is not known: the server is
+ * asked to open it if it is a regular file, and for two READs. The file stays
+ * open. With `end`, the session ends if the file does not go on behind them.
+ */
+int	 sftp_burst_get_any(struct sftp_burst *b, u_int id, const char *path,
+	    const size_t len[SFTP_BURST_KEPT], int end, struct sshbuf *out);
+
+/*
  * Takes the next reply. Returns 0, or SSH_ERR_INVALID_FORMAT if it answers no
  * request of the burst.
  */
@@ -89,6 +104,9 @@ int	 sftp_burst_reply(struct sftp_burst *b, const struct sshbuf *msg);
  * has the expected size, else 0.
  */
 int	 sftp_burst_succeeded(const struct sftp_burst *b);
+
+/* Returns the bytes of data in the reply to READ `read` (from 0), or 0. */
+size_t	 sftp_burst_read_len(const struct sftp_burst *b, u_int read);
 
 /*
  * Copies a reply that the burst kept, the oldest, to `msg`. Returns 1, or 0 if

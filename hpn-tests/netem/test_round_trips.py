@@ -28,3 +28,17 @@ def test_quick_login(scene, measured):
     """Round trips of a login with QuickStart and a command."""
     measured.at_most("round trips", scene["login"].result["seconds"] / RTT_S,
                      scene.case, "{:.2f}")
+
+
+def copy(direction, tool="scp"):
+    return {"copy": transfer("1g-200ms", direction, 1000, tool=tool, logins=1,
+                             ssh_options=["QuickStart yes"])}
+
+
+@scenario("scp-quick-put", "check", 4.2, **copy("put"))
+@scenario("scp-quick-get", "netem", 4.2, **copy("get"))
+@scenario("sftp-quick-put", "netem", 4.2, **copy("put", "sftp"))
+def test_quick_copy(scene, measured):
+    """Round trips of a login with QuickStart and the copy of 1 KB."""
+    measured.at_most("round trips", scene["copy"].result["seconds"] / RTT_S,
+                     scene.case, "{:.2f}")

@@ -145,11 +145,16 @@ def configure_client(spec):
 
 
 def log_in_before(spec):
-    """Logins to the server, which ssh may remember."""
+    """Logins to the server, which ssh may remember: with the same tool."""
     os.makedirs(os.path.expanduser("~/.ssh"), 0o700, exist_ok=True)
     for _ in range(spec["logins"]):
-        on("client", ssh_argv(spec) + ["server", "true"],
-           stdin=subprocess.DEVNULL).wait()
+        if spec["tool"] == "ssh":
+            on("client", ssh_argv(spec) + ["server", "true"],
+               stdin=subprocess.DEVNULL).wait()
+        else:
+            for process in copy(spec):
+                process.wait()
+            subprocess.run(["rm", "-rf", copy_path(spec)], check=True)
 
 
 def ssh_argv(spec, *options):

@@ -82,7 +82,8 @@ answer(struct sftp_burst *b, u_int id, u_char type, u_int len)
 static void
 begin_put(struct sftp_burst *b)
 {
-	struct sftp_burst_put put = { "name", 0, NULL, "data", 4, 1, NULL };
+	struct sftp_burst_put put = { .path = "name", .data = "data",
+	    .len = 4, .truncate = 1 };
 	struct sshbuf *out = sshbuf_new();
 	const char types[] = { SSH2_FXP_OPEN, SSH2_FXP_WRITE,
 	    SSH2_FXP_FSETSTAT, SSH2_FXP_CLOSE };

@@ -34,6 +34,7 @@ void test_cipher_order(void);
 void test_poly1305(void);
 void test_sftp_inflight(void);
 void test_sftp_resume(void);
+void test_sftp_ahead(void);
 void test_sftp_burst(void);
 void test_sftp_slots(void);
 void test_sftp_grow(void);
@@ -90,6 +91,7 @@ tests(void)
 	test_sftp_inflight();
 	test_sftp_resume();
 	test_sftp_burst();
+	test_sftp_ahead();
 	test_sftp_slots();
 	test_sftp_grow();
 	test_sftp_grow_paths();

@@ -1,0 +1,84 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_AHEAD_H
+#define SFTP_AHEAD_H
+
+#include <sys/types.h>
+
+struct sftp_burst;
+struct sftp_plan;
+struct sshbuf;
+
+/*
+ * A plan (sftp-plan.h) that has been sent: all of its requests went out in one
+ * flight, to a server that is known to take them. The reply to a question waits
+ * until the question is asked. What was not foreseen is done in the usual way.
+ */
+
+#define SFTP_AHEAD_DATA		32768	/* bytes of an upload */
+#define SFTP_AHEAD_READ		(255 * 1024)	/* bytes asked for at once */
+
+struct sftp_ahead;
+
+/*
+ * Appends the requests of a plan, with the question for the server's limits in
+ * front, to `out`, with ids from *id on, which it increases. Returns what takes
+ * the replies, or NULL if there is no memory.
+ */
+struct sftp_ahead *sftp_ahead_compose(const struct sftp_plan *plan,
+	    u_int *id, struct sshbuf *out);
+
+/*
+ * Returns the id of the question for the server's limits if the server knows
+ * it. Otherwise returns 0, and got() keeps the answer.
+ */
+u_int	 sftp_ahead_limits(struct sftp_ahead *a, int known);
+
+/*
+ * Keeps a reply if it answers one of the planned requests. Returns 1, or 0 if
+ * it does not.
+ */
+int	 sftp_ahead_got(struct sftp_ahead *a, const struct sshbuf *msg);
+
+/*
+ * Returns 1 if a request of a type about a path (of len bytes) need not be
+ * sent, as it was planned: its reply is the next one that take() copies, with
+ * this id. Else returns 0.
+ */
+int	 sftp_ahead_use(struct sftp_ahead *a, u_int id, u_char type,
+	    const char *path, size_t len);
+
+/* Returns 1 if the reply to a planned question is to be taken, else 0. */
+int	 sftp_ahead_used(const struct sftp_ahead *a);
+
+/* Copies that reply to `msg` and returns 1, or 0 if it has not come yet. */
+int	 sftp_ahead_take(struct sftp_ahead *a, struct sshbuf *msg);
+
+/*
+ * Returns the requests of the file that was planned, if it is the one at a
+ * path (put: an upload), else NULL. Only the first call may return them.
+ */
+struct sftp_burst *sftp_ahead_file(struct sftp_ahead *a, int put,
+	    const char *path);
+
+/* Returns 1 if file() has requests to return, else 0. */
+int	 sftp_ahead_is_file(const struct sftp_ahead *a);
+
+/* Returns the bytes of the upload that went out. */
+size_t	 sftp_ahead_bytes(const struct sftp_ahead *a);
+
+#endif /* SFTP_AHEAD_H */
