@@ -438,7 +438,9 @@ put_version(struct sshbuf *m)
 	static const char *extensions[] = {
 		"limits@openssh.com", "check-file-handle",
 		"posix-rename@openssh.com", "fsync@openssh.com",
-		"lsetstat@openssh.com", "copy-data"
+		"lsetstat@openssh.com", "copy-data",
+		/* With the limits: a small file in one flight */
+		"expand-path@openssh.com", "users-groups-by-id@openssh.com"
 	};
 	u_int i, left_out = input_byte();
 
@@ -874,6 +876,7 @@ converse(u_int what, u_int how)
 	int p = how & 1, resume = how >> 1 & 1, follow = how >> 2 & 1;
 	int inplace = how >> 3 & 1, fsync_flag = how >> 4 & 1;
 	u_int requests = how & 0x20 ? input_byte() : 0;
+	u_int i, times = what & 16 ? 3 : 1;	/* that a file is copied */
 	SFTP_DIRENT **entries;
 	Attrib a;
 
@@ -896,12 +899,14 @@ converse(u_int what, u_int how)
 	case 4:
 		if (resume)
 			make_file("down", input_number() % FILE_MAX);
-		(void)sftp_download(conn, "f", "down", NULL, p, resume,
-		    fsync_flag, inplace);
+		for (i = 0; i < times; i++)
+			(void)sftp_download(conn, "f", "down", NULL, p, resume,
+			    fsync_flag, inplace);
 		break;
 	case 5:
-		(void)sftp_upload(conn, "large", "f", p, resume, fsync_flag,
-		    inplace);
+		for (i = 0; i < times; i++)
+			(void)sftp_upload(conn, what & 8 ? "up/d0/f1" :
+			    "large", "f", p, resume, fsync_flag, inplace);
 		break;
 	case 6:
 		if ((to = sftp_init(servers[1].in, servers[1].out, 0,
