@@ -113,6 +113,15 @@ banner_failed(struct ssh *ssh, int r)
 	return 0;
 }
 
+/* Returns what takes messages of a type now. */
+static dispatch_fn *
+handler(const struct ssh *ssh, int type)
+{
+	dispatch_fn *const *table = ssh->dispatch;
+
+	return table[type];
+}
+
 /* Queues the share. Until KEXINIT has come, its answer is an error. */
 static int
 send_share(struct ssh *ssh)
@@ -124,7 +133,7 @@ send_share(struct ssh *ssh)
 		return r;
 	q.type = ssh->kex->kex_type;
 	q.nid = ssh->kex->ec_nid;
-	q.reply = ssh->dispatch[SSH2_MSG_KEX_ECDH_REPLY];
+	q.reply = handler(ssh, SSH2_MSG_KEX_ECDH_REPLY);
 	ssh_dispatch_set(ssh, SSH2_MSG_KEX_ECDH_REPLY, &kex_protocol_error);
 	debug("QuickStart: KEXINIT and the first packet of %s sent early",
 	    q.guess);
@@ -196,7 +205,7 @@ setup(struct ssh *ssh, char **proposal)
 	if ((r = kex_setup(ssh, proposal)) != 0)
 		return r;
 	ssh->kex->setup = setup;
-	q.kexinit = ssh->dispatch[SSH2_MSG_KEXINIT];
+	q.kexinit = handler(ssh, SSH2_MSG_KEXINIT);
 	ssh_dispatch_set(ssh, SSH2_MSG_KEXINIT, &input_kexinit);
 	return q.state == CHOSEN ? send_share(ssh) : 0;
 }
@@ -325,13 +334,15 @@ quick_kex_is_wrong(struct ssh *ssh, int *timeout_ms)
 		*timeout_ms = MAXIMUM(1, q.given_ms - ms);
 	}
 	ssh_packet_close(ssh);
-	if ((fresh = ssh_alloc_session_state()) == NULL)
-		fatal_f("could not allocate state");
-	ssh->state = fresh->state;
-	ssh->kex = fresh->kex;
-	ssh->dispatch_skip_packets = 0;
-	free(fresh);
-	return 1;
+	fresh = ssh_alloc_session_state();
+	if (fresh != NULL) {
+		ssh->state = fresh->state;
+		ssh->kex = fresh->kex;
+		ssh->dispatch_skip_packets = 0;
+		free(fresh);
+		return 1;
+	}
+	fatal_f("could not allocate state");
 }
 
 int
