@@ -524,3 +524,73 @@ def test_many_at_once(home):
         _, said = ssh.communicate(timeout=300)
         assert ssh.returncode == 0 and "ignored" not in said
     assert is_quick(login(home), with_session=True)
+
+
+def master(home, quick, *options, server=OURS):
+    """A master of shared connections, and the file that it logs to."""
+    home.sshd(server, *options)
+    path, log = home.path("c"), home.path("master.log")
+    with open(log, "w") as f:
+        home.start(home.ssh("-o", f"QuickStart={quick}", "-o",
+                            f"ControlPath={path}", "-M", "-N", HOST,
+                            level="DEBUG3"),
+                   stdin=subprocess.DEVNULL, stderr=f)
+    wait_until("the master", lambda: os.path.exists(path))
+    time.sleep(0.5)                     # what it asks is answered
+    return path, log
+
+
+def shared(home, path, command, **kwargs):
+    return home.run(home.ssh("-S", path, HOST, command), **kwargs)
+
+
+def openings(log):
+    """Of each session, whether its command went out before its number came."""
+    kinds = re.findall(r"(send|receive) packet: type (90|91|92|98)", read(log))
+    return [kinds[i + 1] == ("send", "98") for i, kind in enumerate(kinds)
+            if kind == ("send", "90")]
+
+
+@pytest.mark.parametrize("quick,server,early", [
+    ("yes", OURS, True), ("always", OURS, True), ("no", OURS, False),
+    ("yes", STOCK, False), ("always", STOCK, False)])
+def test_last_channel(home, quick, server, early):
+    """Commands through a master go out with the opening of their session, to
+    ours; the master asks nobody else, and nobody with "no"."""
+    path, log = master(home, quick, server=server)
+    for n in range(3):
+        done = shared(home, path, f"cat; echo {n}; exit {n}")
+        assert (done.stdout, done.returncode) == (f"{n}\n", n), done.stderr
+    assert openings(log) == [early] * 3
+    assert ("last_channel_answered: 1" in read(log)) == early
+
+
+def test_last_channel_side_by_side(home):
+    """Each session gets its own command."""
+    path, log = master(home, "yes")
+    started = [home.start(home.ssh("-S", path, HOST,
+                                   f"sleep 0.{n}; echo {n}"),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          text=True) for n in range(8)]
+    for n, ssh in enumerate(started):
+        out, _ = ssh.communicate(timeout=300)
+        assert (out, ssh.returncode) == (f"{n}\n", 0)
+    assert openings(log) == [True] * 8
+
+
+def test_last_channel_refused(home):
+    """An opening that is refused takes its command with it, and no other
+    session."""
+    path, log = master(home, "yes", "MaxSessions 1")
+    first = home.start(home.ssh("-S", path, HOST, "cat; echo first"),
+                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                       text=True)
+    wait_until("the first", lambda: len(openings(log)) == 1)
+    ran = home.path("ran")
+    done = home.run(home.ssh("-S", path, "-o", "ControlMaster=no", HOST,
+                             f"touch {ran}"))
+    assert "Session open refused by peer" in done.stderr, done.stderr
+    assert openings(log)[:2] == [True, True]
+    out, _ = first.communicate("input\n", timeout=300)
+    assert (out, first.returncode) == ("input\nfirst\n", 0)
+    assert shared(home, path, "echo third").stdout == "third\n"

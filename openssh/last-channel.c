@@ -1,0 +1,108 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <string.h>
+
+#include "openbsd-compat/sys-queue.h"
+
+#include "bdp-names.h"
+#include "bounded-input.h"
+#include "channels.h"
+#include "kex.h"
+#include "last-channel.h"
+#include "log.h"
+#include "packet.h"
+#include "quick-start.h"
+#include "ssh2.h"
+
+static int last = -1;		/* the server's number of it, or -1 */
+static u_int last_remote;	/* the client's number */
+static int understood;		/* the server understands such requests */
+
+void
+last_channel_opened(const Channel *c, const char *ctype)
+{
+	last = -1;
+	if (c == NULL || strcmp(ctype, "session") != 0)
+		return;
+	last = c->self;
+	last_remote = c->remote_id;
+}
+
+u_int
+last_channel_id(struct ssh *ssh)
+{
+	Channel *c;
+
+	if (last == -1 || (c = channel_lookup(ssh, last)) == NULL)
+		return LAST_CHANNEL_ID;
+	/* Not another channel that has got its number since. */
+	if (strcmp(c->ctype, "session") != 0 || !c->have_remote_id ||
+	    c->remote_id != last_remote)
+		return LAST_CHANNEL_ID;
+	return c->self;
+}
+
+int
+last_channel_may_ask(const struct ssh *ssh, int mode)
+{
+	/* Only ours understand them. */
+	return mode != QUICK_START_NO && ssh->kex != NULL &&
+	    (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0;
+}
+
+int
+last_channel_ask(struct ssh *ssh)
+{
+	int r;
+
+	if ((r = sshpkt_start(ssh, SSH2_MSG_GLOBAL_REQUEST)) != 0 ||
+	    (r = sshpkt_put_cstring(ssh, BDP_LAST_CHANNEL)) != 0 ||
+	    (r = sshpkt_put_u8(ssh, 1)) != 0)
+		return r;
+	return sshpkt_send(ssh);
+}
+
+void
+last_channel_answered(int yes)
+{
+	understood = yes;
+	debug_f("%d", yes);
+}
+
+int
+last_channel_may(void)
+{
+	return understood;
+}
+
+void
+last_channel_begin(Channel *c)
+{
+	c->remote_id = LAST_CHANNEL_ID;
+	c->have_remote_id = 1;
+}
+
+void
+last_channel_end(Channel *c)
+{
+	c->have_remote_id = 0;
+	debug("QuickStart: requests right behind the session's opening");
+}
