@@ -33,9 +33,19 @@ def test_quick_login(scene, measured):
                      scene.case, "{:.2f}")
 
 
-def copy(direction, tool="scp"):
-    return {"copy": transfer("1g-200ms", direction, 1000, tool=tool, logins=1,
-                             ssh_options=["QuickStart yes"])}
+@scenario("login-shared", "netem", 1.2, login=transfer(
+    "1g-200ms", "get", 1, channels=1, ssh_options=["QuickStart yes"]))
+def test_shared(scene, measured):
+    """Round trips of a command through a ControlMaster (stock: 2)."""
+    done = scene["login"]
+    measured.at_most("round trips", (
+        done.result["start_s"] + done.result["seconds"] -
+        float(done.read("shared"))) / RTT_S, scene.case, "{:.2f}")
+
+
+def copy(direction, tool="scp", count=1000, **fields):
+    return {"copy": transfer("1g-200ms", direction, count, tool=tool, logins=1,
+                             ssh_options=["QuickStart yes"], **fields)}
 
 
 @scenario("scp-quick-put", "check", 4.2, **copy("put"))
@@ -45,3 +55,23 @@ def test_quick_copy(scene, measured):
     """Round trips of a login with QuickStart and the copy of 1 KB."""
     measured.at_most("round trips", scene["copy"].result["seconds"] / RTT_S,
                      scene.case, "{:.2f}")
+
+
+@scenario("scp-quick-first-put", "netem", 4.2, **copy("put", count=256 << 20))
+@scenario("scp-quick-first-get", "netem", 4.2, **copy("get", count=256 << 20))
+def test_first_byte(scene, measured):
+    """Round trips from the command to the first byte of a large file."""
+    done = scene["copy"]
+    measured.at_most("round trips", (done.series.first_s() -
+                                     done.result["start_s"]) / RTT_S,
+                     scene.case, "{:.2f}")
+
+
+@scenario("scp-quick-tree-put", "netem", 30,
+          **copy("put", count=20 * 50 * 4096, tree=[20, 50, 4096]))
+@scenario("scp-quick-tree-get", "netem", 30,
+          **copy("get", count=20 * 50 * 4096, tree=[20, 50, 4096]))
+def test_quick_tree(scene, measured):
+    """Round trips of a login with QuickStart and 1,000 files of 4 KiB."""
+    measured.at_most("round trips", scene["copy"].result["seconds"] / RTT_S,
+                     scene.case, "{:.1f}")
