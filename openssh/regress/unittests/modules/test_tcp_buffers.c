@@ -157,6 +157,8 @@ static void
 bounded(void)
 {
 #ifdef __linux__
+	int pair[2];
+
 	TEST_START("a raised send buffer is not filled by what waits unsent");
 	ASSERT_U_INT_EQ(unsent_after_login(128 * MIB, 4 * MIB, 0),
 	    TCP_PATH_UNSENT_MAX);
@@ -168,6 +170,14 @@ bounded(void)
 	ASSERT_U_INT_EQ(fake.bounds, 0);
 	unsent_after_login(0, 4 * MIB, 0);
 	ASSERT_U_INT_EQ(fake.bounds, 0);
+	TEST_DONE();
+
+	TEST_START("nor of what is no TCP connection");
+	ASSERT_INT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	tcp_buffers_login(pair[0], 128 * MIB);
+	ASSERT_U_INT_EQ(fake.bounds, 0);
+	close(pair[0]);
+	close(pair[1]);
 	TEST_DONE();
 #endif
 #ifdef SO_BUF_LOCK
