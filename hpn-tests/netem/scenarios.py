@@ -8,6 +8,7 @@ runs.
 """
 
 import functools
+import os
 
 from checked import (Checked, Each, Like, OneOf, SpecError, Whole, checked,
                      field)
@@ -104,15 +105,21 @@ for rate in ("10m", "100m", "1g", "10g"):
             for direction in ("get", "put"):
                 grid_row(rate, rtt, tool, direction)
 
+# A client on Debian 12's 9.2p1 can't say that its buffers are bounded. Its
+# uploads gain 4 MiB a round trip, which is 3 s for 10 Gbit/s x 100 ms.
+UNSAID = os.path.basename(os.environ.get("BDP_BUILD", "")) == "bookworm"
+
 # and the three paths that the fork was made for, lossless with any queue
 for path, count, level in (("1g-200ms", GB, "check"),
                            ("10g-100ms", 2 * GB, "check"),
                            ("100m-300ms", GB, "netem")):
     for direction in ("get", "put"):
+        must = {"steady": 0.95, "first_gb": 1.10, "adjusts": 64}
+        if UNSAID and (path, direction) == ("10g-100ms", "put"):
+            count, must = 5 * GB, {"late": 0.90, "adjusts": 64}
         row(f"fork-{path}-{direction}",
             level if direction == "get" else "netem",
-            transfer(path, direction, count, queue_packets=1000000),
-            {"steady": 0.95, "first_gb": 1.10, "adjusts": 64})
+            transfer(path, direction, count, queue_packets=1000000), must)
 
 # Requests of sftp, whose server has the file: as deep as the path
 for path in ("1g-200ms", "10g-100ms"):
