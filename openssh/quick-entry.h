@@ -31,7 +31,7 @@ struct sshbuf;
  * salted with the hashed name. "-" is nothing.
  */
 #define QUICK_LINE_MAX		400	/* bytes of a line, with its end */
-#define QUICK_KEX_RETRY_S	(24 * 3600)	/* until a guess is made again */
+#define QUICK_KEX_RETRY_S	(24 * 3600)	/* until the next guess */
 
 struct quick_entry {
 	char	host[64];	/* hashed name */
