@@ -37,9 +37,14 @@ def test_our_extension_is_the_last(place, said_by):     # noqa: F811
                                level="DEBUG2"))
     assert done.returncode == 0, done.stderr
     if said_by == "sshd":
-        names = extensions(done.stderr)[:4]
-        assert names == ["server-sig-algs", "publickey-hostbound@openssh.com",
-                         "ping@openssh.com", header("BDP_BOUNDED_INPUT")]
+        names = extensions(done.stderr)
+        end = names.index(header("BDP_BOUNDED_INPUT"))
+        assert names[:3] == ["server-sig-algs",
+                             "publickey-hostbound@openssh.com",
+                             "ping@openssh.com"]
+        # 10.5p1 has one more; after the login a second EXT_INFO may follow
+        assert names[3:end] in ([], ["agent-forward"])
+        assert names[end + 1:end + 2] in ([], ["server-sig-algs"])
     else:
         names = extensions(read(sshd.log))
         assert names == ["ext-info-in-auth@openssh.com",
