@@ -35,8 +35,16 @@ sftp_inflight_init(struct sftp_inflight *d, u_int fixed, double now_s)
 {
 	memset(d, 0, sizeof(*d));
 	d->fixed = fixed;
+	d->most = SFTP_INFLIGHT_MAX;
 	/* What was asked for waits in a file at the server: no memory. */
 	window_init(&d->cw, SFTP_INFLIGHT_BASE, 1, us(now_s));
+}
+
+void
+sftp_inflight_share(struct sftp_inflight *d, u_int connections)
+{
+	d->most = SFTP_INFLIGHT_MAX / connections;
+	d->peak = MINIMUM(d->peak, d->most);
 }
 
 void
@@ -56,7 +64,7 @@ sftp_inflight_opened(struct sftp_inflight *d, double asked_s, double now_s)
 void
 sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s)
 {
-	window_update(&d->cw, len, 0, d->rtt_us, us(now_s), SFTP_INFLIGHT_MAX);
+	window_update(&d->cw, len, 0, d->rtt_us, us(now_s), d->most);
 }
 
 /*
@@ -66,7 +74,7 @@ sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s)
 static uint64_t
 depth(const struct sftp_inflight *d)
 {
-	return MAXIMUM(d->cw.target, MINIMUM(3 * d->cw.bdp, SFTP_INFLIGHT_MAX));
+	return MINIMUM(MAXIMUM(d->cw.target, 3 * d->cw.bdp), d->most);
 }
 
 u_int
@@ -111,7 +119,7 @@ sftp_inflight_room(struct sftp_inflight *d, size_t len)
 int
 sftp_inflight_full(const struct sftp_inflight *d, u_int requests, size_t len)
 {
-	if (d->fixed == 0 && depth(d) < SFTP_INFLIGHT_MAX)
+	if (d->fixed == 0 && depth(d) < d->most)
 		return 0;
 	return requests >= sftp_inflight_max(d, len) &&
 	    d->cw.bdp >= (uint64_t)requests * len / 2;

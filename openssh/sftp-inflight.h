@@ -31,6 +31,7 @@ struct sftp_inflight {
 	uint64_t rtt_us;	/* round trip time; 0: unknown */
 	uint64_t asked;		/* bytes, by all files, and not yet written */
 	uint64_t peak;		/* bytes, the most that could be asked for */
+	uint64_t most;		/* bytes, limit on the depth */
 	struct window_control cw;
 };
 
@@ -47,6 +48,12 @@ struct sftp_inflight {
  */
 void	 sftp_inflight_init(struct sftp_inflight *d, u_int fixed,
 	    double now_s);
+
+/*
+ * Notes that so many connections, at least 1, copy at once. SFTP_INFLIGHT_MAX
+ * is for all of them together.
+ */
+void	 sftp_inflight_share(struct sftp_inflight *d, u_int connections);
 
 /* Notes that a file was open at now_s that was asked for at asked_s. */
 void	 sftp_inflight_opened(struct sftp_inflight *d, double asked_s,

@@ -37,6 +37,7 @@
 #include "sftp.h"
 #include "sftp-common.h"
 #include "sftp-bottleneck.h"
+#include "sftp-conn.h"
 #include "sftp-poll.h"
 #include "sftp-replies.h"
 #include "sftp-tree.h"
@@ -71,7 +72,13 @@ RB_GENERATE_STATIC(requests, request, entry, request_cmp)
 static struct server *
 find_server(struct sftp_tree *tree, const struct sftp_conn *conn)
 {
-	return &tree->servers[tree->servers[0].conn == conn ? 0 : 1];
+	u_int i;
+
+	for (i = 0; i < tree->nservers; i++) {
+		if (tree->servers[i].conn == conn)
+			return &tree->servers[i];
+	}
+	fatal_f("no such connection");
 }
 
 /*
@@ -126,21 +133,16 @@ find_request(struct server *s, u_int id)
 	return request;
 }
 
-/*
- * Reads a reply from s and hands it to the worker that sent the request. Waits
- * if there is none yet.
- */
-static void
-deliver_one(struct sftp_tree *tree, struct server *s)
+void
+sftp_reply_hand_over(struct sftp_tree *tree, struct server *s,
+    struct sshbuf *msg)
 {
 	struct reply *reply = xcalloc(1, sizeof(*reply));
 	struct request *request;
 	struct worker *w;
 
-	if ((reply->msg = sshbuf_new()) == NULL)
-		fatal_f("sshbuf_new failed");
+	reply->msg = msg;
 	reply->server = s;
-	tree->read_reply(s->conn, reply->msg);
 	if (sshbuf_len(reply->msg) < REPLY_HEAD)
 		fatal("Received message too short %zu", sshbuf_len(reply->msg));
 	request = find_request(s, PEEK_U32(sshbuf_ptr(reply->msg) + 1));
@@ -161,6 +163,41 @@ deliver_one(struct sftp_tree *tree, struct server *s)
 	}
 }
 
+/*
+ * Reads a reply from s and hands it to the worker that sent the request. Waits
+ * if there is none yet.
+ */
+static void
+deliver_one(struct sftp_tree *tree, struct server *s)
+{
+	struct sshbuf *msg;
+
+	if ((msg = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	tree->read_reply(s->conn, msg);
+	sftp_reply_hand_over(tree, s, msg);
+}
+
+int
+sftp_replies_lost(struct sftp_tree *tree, struct server *s)
+{
+	struct request *request;
+	struct sshbuf *msg;
+	int r, any = 0;
+
+	while ((request = RB_MIN(requests, &s->outstanding)) != NULL) {
+		any = 1;
+		if ((msg = sshbuf_new()) == NULL)
+			fatal_f("sshbuf_new failed");
+		if ((r = sshbuf_put_u8(msg, SSH2_FXP_STATUS)) != 0 ||
+		    (r = sshbuf_put_u32(msg, request->id)) != 0 ||
+		    (r = sshbuf_put_u32(msg, SSH2_FX_CONNECTION_LOST)) != 0)
+			fatal_fr(r, "compose");
+		sftp_reply_hand_over(tree, s, msg);
+	}
+	return any;
+}
+
 int
 sftp_replies_deliver(void *ctx)
 {
@@ -168,6 +205,8 @@ sftp_replies_deliver(void *ctx)
 	struct pollfd pfd[SERVERS] = { { .fd = -1 } };
 	u_int i, due = 0;
 
+	if (tree->servers[0].lane != NULL)
+		return sftp_lanes_deliver(tree);
 	for (i = 0; i < tree->nservers; i++) {
 		pfd[i].fd = tree->servers[i].fd_in;
 		pfd[i].events = POLLIN;
@@ -228,9 +267,12 @@ sftp_request_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
 	s = find_server(tree, conn);
 	if (sshbuf_len(msg) < REPLY_HEAD)
 		fatal_f("message of %zu bytes", sshbuf_len(msg));
+	while (s->lane != NULL && s->lane->state == SFTP_LANE_OPEN &&
+	    sshbuf_len(s->lane->out) != 0)
+		sftp_fiber_wait(tree->fibers, &s->senders);
 	/* The server may take no more until its replies are read. */
 	sftp_bottleneck_now(SFTP_WAITS);
-	while (!RB_EMPTY(&s->outstanding) &&
+	while (s->lane == NULL && !RB_EMPTY(&s->outstanding) &&
 	    sftp_poll_either(s->fd_in, s->fd_out)) {
 		deliver_one(tree, s);
 		sftp_bottleneck_now(SFTP_WAITS);
@@ -243,6 +285,24 @@ sftp_request_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
 	if (RB_INSERT(requests, &s->outstanding, request) != NULL)
 		fatal_f("request %u is outstanding already", request->id);
 	tree->last_request = request;
+}
+
+int
+sftp_request_send(struct sftp_tree *tree, const struct sftp_conn *conn,
+    const struct sshbuf *msg)
+{
+	struct server *s;
+	ssize_t n;
+
+	if (tree == NULL || (s = find_server(tree, conn))->lane == NULL)
+		return 0;
+	/* Its reply says that the lane is lost. */
+	if (s->lane->state != SFTP_LANE_OPEN)
+		return 1;
+	sftp_lane_queue(s->lane, msg);
+	if ((n = sftp_lane_write(s->lane)) > 0)
+		sftp_conn_moved(tree->servers[0].conn, 1, n);
+	return 1;
 }
 
 void

@@ -37,6 +37,13 @@ struct sshbuf;
 void	 sftp_request_sending(struct sftp_tree *tree,
 	    const struct sftp_conn *conn, const struct sshbuf *msg);
 
+/*
+ * Sends the request, if the connection is a lane (sftp-lanes.h). Returns 1, or
+ * 0 if the caller has to send it.
+ */
+int	 sftp_request_send(struct sftp_tree *tree,
+	    const struct sftp_conn *conn, const struct sshbuf *msg);
+
 /* Notes that the reply to the request sent last is to be dropped. */
 void	 sftp_reply_ignore(struct sftp_tree *tree);
 

@@ -84,6 +84,12 @@ dirs_max(const struct sftp_slots *s)
 	return s->jobs_max < DIRS_MIN ? 0 : s->jobs_max / DIRS;
 }
 
+void
+sftp_slots_lanes(struct sftp_slots *s, u_int lanes)
+{
+	s->lanes = lanes;
+}
+
 int
 sftp_slots_may_start_dir(const struct sftp_slots *s)
 {
@@ -96,7 +102,8 @@ sftp_slots_file_start(const struct sftp_slots *s, uint64_t size)
 	/* A second server may have no handles to spare: jobs_max is 0. */
 	if (size > SFTP_SLOTS_FILE_BYTES || s->jobs_max == 0)
 		return SFTP_START_ALONE;
-	if (s->alone || s->file_bytes + size > SFTP_SLOTS_ALL_BYTES)
+	if (s->alone || s->file_bytes + size >
+	    (uint64_t)SFTP_SLOTS_ALL_BYTES * MAXIMUM(s->lanes, 1))
 		return SFTP_START_LATER;
 	if (s->file_jobs + dirs_max(s) >= s->jobs_max)
 		return SFTP_START_LATER;

@@ -41,6 +41,7 @@ struct sftp_slots {
 	u_int incomplete;	/* incomplete files */
 	uint64_t file_bytes;	/* total size of the files that have a job */
 	int alone;		/* 1: a large file is copied alone */
+	u_int lanes;		/* connections that share the files, or 0 */
 };
 
 /* When the copy of a file may start */
@@ -70,6 +71,12 @@ int	 sftp_slots_parallel(const struct sftp_slots *s);
  * one counts.
  */
 void	 sftp_slots_rtt(struct sftp_slots *s, uint64_t rtt_us);
+
+/*
+ * Notes that several connections share the files. Each has its path, so
+ * SFTP_SLOTS_ALL_BYTES are for each of them.
+ */
+void	 sftp_slots_lanes(struct sftp_slots *s, u_int lanes);
 
 /* Returns 1 if a directory may have a job now, else 0. */
 int	 sftp_slots_may_start_dir(const struct sftp_slots *s);

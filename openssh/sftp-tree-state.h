@@ -25,6 +25,7 @@
 #include "openbsd-compat/sys-tree.h"
 
 #include "sftp-fiber.h"
+#include "sftp-lanes.h"
 #include "sftp-slots.h"
 
 /*
@@ -44,6 +45,7 @@ struct worker {
 	struct sftp_job job;
 	struct sftp_jobs *jobs;	/* the jobs that it is one of */
 	uint64_t file_size;	/* bytes; 0 for a directory */
+	struct server *server;	/* whose load the file counts in, or NULL */
 	int awaits_reply;	/* 1: it sleeps until a reply comes */
 	int sending;		/* 1: its job has requests to send */
 	int file_incomplete;	/* 1: it counts in slots.incomplete */
@@ -58,15 +60,24 @@ struct worker {
 
 RB_HEAD(requests, request);
 
+struct sftp_lane;
+
 /* A server, and the connection to it */
 struct server {
 	struct sftp_conn *conn;
 	int fd_in, fd_out;
 	double first_sent_s;	/* time of the first request; 0: answered */
 	struct requests outstanding;
+
+	/* What follows is of lanes (sftp-lanes.h). */
+	struct sftp_lane *lane;	/* NULL: the connection has no other lanes */
+	struct sftp_fiber_list senders;	/* until all that waits is sent */
+	uint64_t load;		/* bytes of the files that it copies now */
+	int same;		/* 1: it has the files of the first lane;
+				 * -1: it has not; 0: unknown */
 };
 
-#define SERVERS		2	/* most that a copy has, as with scp -3 */
+#define SERVERS		SFTP_LANES	/* most that a copy has */
 
 struct sftp_tree {
 	void (*read_reply)(struct sftp_conn *conn, struct sshbuf *msg);
@@ -80,7 +91,42 @@ struct sftp_tree {
 	struct sftp_fiber_list end_waiters;	/* until a file's job ends */
 	struct sftp_fiber_list open_waiters;	/* until a file is complete */
 	TAILQ_HEAD(, worker) writers;	/* workers that write to a file */
+	double began_s;		/* when the copy began */
+	double lanes_s;		/* when lanes may be opened */
+	u_int lanes_next;	/* the lane that is looked at first */
+	/* Called with each lane that opens while a file is copied in parts. */
+	void (*lane_opened)(struct sftp_tree *tree, struct sftp_conn *conn,
+	    void *ctx);
+	void *lane_ctx;
+	struct sftp_job check;	/* says whether a lane has the same files */
+	struct sftp_jobs checks;
 };
+
+/*
+ * sftp-tree-lanes.c: gives a file's job a lane, and takes it into account
+ * there; notes that the job has ended; takes lanes that have opened into the
+ * copy.
+ * sftp_tree_sync() returns the time (ms) after which to call it again, or -1.
+ */
+void	 sftp_tree_load(struct sftp_tree *tree, struct worker *w);
+void	 sftp_tree_unload(struct worker *w);
+int	 sftp_tree_sync(struct sftp_tree *tree);
+
+/* The tree ends: the lanes no longer belong to it. */
+void	 sftp_tree_leave_lanes(struct sftp_tree *tree);
+
+/* sftp-lane-poll.c: sftp_replies_deliver() for a copy with lanes */
+int	 sftp_lanes_deliver(struct sftp_tree *tree);
+
+/* sftp-replies.c: hands a message from s over. The message is freed. */
+void	 sftp_reply_hand_over(struct sftp_tree *tree, struct server *s,
+	    struct sshbuf *msg);
+
+/*
+ * Answers the outstanding requests to a lane that is lost, with the status
+ * SSH2_FX_CONNECTION_LOST. Returns 1 if there was one, else 0.
+ */
+int	 sftp_replies_lost(struct sftp_tree *tree, struct server *s);
 
 /* Returns the worker that runs. */
 static inline struct worker *

@@ -36,6 +36,7 @@
 #include "sftp.h"
 #include "sftp-common.h"
 #include "sftp-bottleneck.h"
+#include "sftp-conn.h"
 #include "sftp-count.h"
 #include "sftp-fiber.h"
 #include "sftp-incomplete.h"
@@ -150,6 +151,21 @@ release_file(struct sftp_tree *tree, struct worker *w, int failed)
 	wake_end_waiters(tree);
 }
 
+/* Copies a file of a tree, again on the first lane if its own gets lost. */
+static int
+run_file(struct sftp_tree *tree, struct worker *w)
+{
+	int r = w->job.run(&w->job);
+
+	sftp_tree_unload(w);
+	if (r == 0 || interrupted || !sftp_tree_lost(tree, w->job.conn))
+		return r;
+	logit("\"%s\": copying it again over another connection", w->job.src);
+	release_file(tree, w, 0);
+	w->job.conn = tree->servers[0].conn;
+	return w->job.run(&w->job);
+}
+
 /* Runs a worker's job, as the fibers' run(). */
 static void
 run_job(struct sftp_fiber *fiber, void *ctx)
@@ -158,10 +174,15 @@ run_job(struct sftp_fiber *fiber, void *ctx)
 	struct worker *w = (struct worker *)fiber;
 	int progress = showprogress, r;
 
+	if (w->job.apart) {
+		if (w->job.run(&w->job) != 0)
+			w->jobs->failed = 1;
+		goto out;
+	}
 	/* The meter shows one file. In parallel, print its last line only. */
 	if (w->job.depth == 0)
 		showprogress = 0;
-	r = w->job.run(&w->job);
+	r = w->job.depth == 0 ? run_file(tree, w) : w->job.run(&w->job);
 	if (w->job.depth == 0)
 		sftp_count_next();
 	if (r != 0)
@@ -171,6 +192,7 @@ run_job(struct sftp_fiber *fiber, void *ctx)
 	sftp_slots_end(&tree->slots, w->job.depth != 0, w->file_size);
 	if (w->job.depth == 0)
 		release_file(tree, w, r != 0);
+ out:
 	set_sent(tree, w);
 	if (--w->jobs->running == 0)
 		wake_parent(tree, w->jobs);
@@ -194,6 +216,7 @@ sftp_tree_add(struct sftp_tree *tree, u_int handles, struct sftp_conn *conn,
 	s->fd_out = out;
 	s->first_sent_s = monotime_double();
 	RB_INIT(&s->outstanding);
+	TAILQ_INIT(&s->senders);
 	sftp_slots_limit(&tree->slots, handles);
 }
 
@@ -243,9 +266,13 @@ tree_free(struct sftp_tree *tree)
 {
 	if (tree == NULL)
 		return;
+	(void)sftp_tree_wait(tree, &tree->checks);
+	tree->lanes_s = 0;
 	while (sftp_replies_deliver(tree))
 		;
+	sftp_tree_leave_lanes(tree);
 	sftp_fibers_free(tree->fibers);
+	free(tree->check.src);
 	free(tree);
 }
 
@@ -302,6 +329,19 @@ get_worker(struct sftp_tree *tree, int dir, uint64_t size)
 	}
 }
 
+/* Gives an idle worker a job. */
+static void
+start_worker(struct sftp_tree *tree, struct worker *w, struct sftp_jobs *jobs,
+    const struct sftp_job *job)
+{
+	w->job = *job;
+	w->jobs = jobs;
+	sftp_fiber_ready(tree->fibers, &w->fiber);
+	jobs->running++;
+	jobs->sending++;
+	w->sending = 1;
+}
+
 /* Starts a job in a fiber of its own. Returns 0, or -1 if it can have none. */
 static int
 run_in_fiber(struct sftp_tree *tree, struct sftp_jobs *jobs,
@@ -317,14 +357,29 @@ run_in_fiber(struct sftp_tree *tree, struct sftp_jobs *jobs,
 		return -1;
 	if ((w = get_worker(tree, job->depth != 0, size)) == NULL)
 		return -1;
-	w->job = *job;
-	w->jobs = jobs;
 	w->file_size = size;
-	sftp_fiber_ready(tree->fibers, &w->fiber);
-	jobs->running++;
-	jobs->sending++;
-	w->sending = 1;
+	start_worker(tree, w, jobs, job);
+	if (job->depth == 0)
+		sftp_tree_load(tree, w);
 	sftp_slots_begin(&tree->slots, job->depth != 0, size);
+	return 0;
+}
+
+int
+sftp_tree_run(struct sftp_tree *tree, struct sftp_jobs *jobs,
+    const struct sftp_job *job)
+{
+	struct sftp_fiber *f;
+	struct worker *w;
+
+	if ((f = sftp_fiber_get(tree->fibers)) == NULL)
+		return -1;
+	w = (struct worker *)f;
+	w->file_size = 0;
+	start_worker(tree, w, jobs, job);
+	w->job.apart = 1;
+	w->job.src = job->src == NULL ? NULL : xstrdup(job->src);
+	w->job.dst = NULL;
 	return 0;
 }
 
@@ -499,6 +554,32 @@ sftp_tree_new(u_int handles,
 	sftp_bottleneck_begin();
 	sftp_count_start();
 	return tree_new(handles, read_reply, conn, in, out);
+}
+
+struct sftp_tree *
+sftp_tree_of_parts(struct sftp_conn *conn,
+    void (*read_reply)(struct sftp_conn *conn, struct sshbuf *msg))
+{
+	struct sftp_tree *tree = tree_new(sftp_conn_handles(conn), read_reply,
+	    conn, sftp_lane(0)->fd_in, sftp_lane(0)->fd_out);
+
+	if (tree != NULL) {
+		sftp_tree_use_lanes(tree, conn, NULL, NULL);
+		sftp_conn_set_tree(conn, tree);
+	}
+	return tree;
+}
+
+void
+sftp_tree_of_parts_free(struct sftp_tree *tree)
+{
+	struct sftp_conn *conn;
+
+	if (tree == NULL)
+		return;
+	conn = tree->servers[0].conn;
+	tree_free(tree);
+	sftp_conn_set_tree(conn, NULL);
 }
 
 void

@@ -50,6 +50,8 @@ struct sftp_job {
 	char *src, *dst;	/* paths */
 	Attrib a;		/* attributes of src */
 	int depth;		/* levels above a directory; 0: it is a file */
+	int apart;		/* 1: none of these: see sftp_tree_run() */
+	void *ctx;		/* for run() of such a job */
 };
 
 /* The jobs that one directory waits for */
@@ -147,5 +149,53 @@ DIR	*sftp_tree_opendir(struct sftp_tree *tree, const char *path);
  * regular file.
  */
 void	 sftp_tree_claim(struct sftp_tree *tree, int fd);
+
+/*
+ * The rest is of lanes (sftp-lanes.h, sftp-tree-lanes.c).
+ *
+ * Spreads the files of a tree over the lanes of conn, its first connection, if
+ * there may be any. check->run() says by sftp_tree_same() whether a lane, its
+ * conn, has the same files: its `src` is `path`. If path is NULL, files stay on
+ * the first lane.
+ */
+void	 sftp_tree_use_lanes(struct sftp_tree *tree, struct sftp_conn *conn,
+	    const char *path, int (*check)(struct sftp_job *job));
+
+/* Notes whether the files of a lane are those of the first one. */
+void	 sftp_tree_same(struct sftp_tree *tree, const struct sftp_conn *conn,
+	    int same);
+
+/* Returns 1 if the lane with that connection is lost, else 0. */
+int	 sftp_tree_lost(const struct sftp_tree *tree,
+	    const struct sftp_conn *conn);
+
+/*
+ * Returns a tree for one file that is copied in parts, or NULL if it is to be
+ * copied in one stream. conn is the first lane, and gets the tree. read_reply()
+ * is that of sftp_tree_new().
+ */
+struct sftp_tree *sftp_tree_of_parts(struct sftp_conn *conn,
+	    void (*read_reply)(struct sftp_conn *conn, struct sshbuf *msg));
+
+/* Ends it, unless it is NULL. */
+void	 sftp_tree_of_parts_free(struct sftp_tree *tree);
+
+/*
+ * Runs a job beside all others and adds it to `jobs`. No limit counts it: it
+ * copies a part of a file, or checks a lane. Returns 0, or -1 if it can have no
+ * thread.
+ */
+int	 sftp_tree_run(struct sftp_tree *tree, struct sftp_jobs *jobs,
+	    const struct sftp_job *job);
+
+/*
+ * Calls opened() with each lane that is open or opens from now on, but the
+ * first, until it is set to NULL.
+ */
+void	 sftp_tree_on_lane(struct sftp_tree *tree, void (*opened)(struct
+	    sftp_tree *tree, struct sftp_conn *conn, void *ctx), void *ctx);
+
+/* Returns the number of lanes that are open in this copy. */
+u_int	 sftp_tree_lanes(const struct sftp_tree *tree);
 
 #endif /* SFTP_TREE_H */

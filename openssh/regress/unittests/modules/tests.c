@@ -39,6 +39,7 @@ void test_sftp_burst(void);
 void test_sftp_slots(void);
 void test_sftp_grow(void);
 void test_sftp_grow_paths(void);
+void test_sftp_lanes(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
 void test_channel_window(void);
@@ -95,6 +96,7 @@ tests(void)
 	test_sftp_slots();
 	test_sftp_grow();
 	test_sftp_grow_paths();
+	test_sftp_lanes();
 	test_sftp_bottleneck();
 	test_progress_rate();
 #endif

@@ -1,0 +1,454 @@
+"""scp and sftp over several connections (-X connections=N): each is a server of
+its own here, without ssh between the ends. Ends at random moments, too: as many
+as KILLS in the environment says, 20 by default."""
+
+import filecmp
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from sftp_tools import OURS, SERVER, STOCK, content, digests, entries, run
+
+MIB = 1 << 20
+SIZE = 40 * MIB + 12345         # bytes; from 32 MiB on there are parts
+SLOW = "-l400000"               # 50 MB/s, all lanes together
+BOTH = pytest.mark.parametrize("direction", ["get", "put"])
+TOOLS = pytest.mark.parametrize("tool", ["scp", "sftp"])
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+
+class Place:
+    """A folder with a source, and servers that tell what they did."""
+
+    def __init__(self, path):
+        self.path = path
+        self.source, self.dest = path / "source", path / "dest"
+        self.server = path / "server"
+        self.serve()
+
+    def serve(self, first="", more="", server=SERVER):
+        """A script that the first server runs before it begins, and one that
+        the others run."""
+        self.server.write_text(f"""#!/bin/sh
+            cd {shlex.quote(str(self.path))}
+            echo $$ >> pids
+            if mkdir first 2>/dev/null; then :; {first}
+            else :; {more}
+            fi
+            exec {shlex.quote(server)} -e -l debug \\
+                2>> {shlex.quote(str(self.path / "log"))}
+            """)
+        self.server.chmod(0o755)
+
+    def argv(self, tool, direction, source, dest, *options, lanes=4):
+        """What to run, and its input."""
+        for name in ("pids", "log"):
+            (self.path / name).write_text("")
+        if (self.path / "first").exists():
+            (self.path / "first").rmdir()
+        own = ["-q", *options, "-X", f"connections={lanes}", "-D", self.server]
+        if tool == "sftp":
+            deep = "-r" if os.path.isdir(self.path / source) else ""
+            return ([f"{OURS}/sftp", *own, "-b", "-"],
+                    f"{direction} -p {deep} {source} {dest}\n")
+        ends = (f"x:{source}", dest) if direction == "get" else \
+            (source, f"x:{dest}")
+        if os.path.isdir(self.path / source):
+            own.append("-r")
+        return [f"{OURS}/scp", *own, *ends], ""
+
+    def copy(self, tool, direction, *options, source=None, dest=None, **kw):
+        argv, batch = self.argv(tool, direction, source or self.source,
+                                dest or self.dest, *options, **kw)
+        return run(list(map(str, argv)), self.path, input=batch)
+
+    def pids(self):
+        return list(map(int, (self.path / "pids").read_text().split()))
+
+    def moved(self):
+        """Bytes of content that each server read or wrote, the mark's too."""
+        log = (self.path / "log").read_text()
+        return [sum(map(int, pair)) for pair in re.findall(
+            r'close ".*" bytes read (\d+) written (\d+)', log)]
+
+    def digests_asked(self):
+        return (self.path / "log").read_text().count("check-file")
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def large(place):
+    place.source.write_bytes(content(SIZE))
+    os.utime(place.source, (1234567890, 1234567890))
+    return place
+
+
+def tree(top, files=300, size=100_000):
+    (top / "deep").mkdir(parents=True)
+    for i in range(files):
+        (top / ("deep" if i % 3 else "") / str(i)).write_bytes(
+            content(size + i, i))
+    (top / "large").write_bytes(content(SIZE))
+    (top / "empty").write_bytes(b"")
+    return top
+
+
+@TOOLS
+@BOTH
+def test_one_large_file(large, tool, direction):
+    """Its parts go over several lanes; its attributes are as with one."""
+    assert large.copy(tool, direction, SLOW, "-p") == (0, "")
+    assert entries(large.dest) == entries(large.source)
+    assert len(large.pids()) == 4
+    busy = [n for n in large.moved() if n > MIB]
+    assert len(busy) >= 2 and SIZE <= sum(busy) < SIZE + MIB
+
+
+@TOOLS
+@BOTH
+@pytest.mark.parametrize("before", [1000, SIZE, SIZE + 3 * MIB])
+def test_over_another_file(large, tool, direction, before):
+    large.dest.write_bytes(content(before, 7))
+    assert large.copy(tool, direction, SLOW) == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
+@TOOLS
+@BOTH
+def test_a_tree(place, tool, direction):
+    tree(place.source)
+    assert place.copy(tool, direction, "-l160000") == (0, "")
+    assert digests(place.dest) == digests(place.source)
+    assert len(place.pids()) == 4
+    assert sum(n > 5 * MIB for n in place.moved()) >= 1
+    # None of the directories that tell whether a lane has the same files
+    assert not [n for n in os.listdir(place.dest) if n.startswith(".scp")]
+
+
+@BOTH
+def test_small_files_need_no_lanes(place, direction):
+    place.source.write_bytes(content(MIB))
+    assert place.copy("scp", direction) == (0, "")
+    assert len(place.pids()) == 1
+
+
+@BOTH
+def test_one_is_as_ever(large, direction):
+    assert large.copy("scp", direction, lanes=1) == (0, "")
+    assert len(large.pids()) == 1
+    assert large.moved() == [SIZE]
+
+
+@pytest.mark.parametrize("value", ["0", "9", "", "x", "-1"])
+def test_a_bad_number(large, value):
+    for tool in ("scp", "sftp"):
+        status, error = run([f"{OURS}/{tool}", "-X", f"connections={value}",
+                             "-D", str(large.server), "x:a", "b"],
+                            large.path)
+        assert status == 255 and "Invalid number of connections" in error
+
+
+def test_the_limit_is_for_the_sum(large):
+    began = time.monotonic()
+    assert large.copy("scp", "put", "-l160000") == (0, "")
+    assert time.monotonic() - began > 0.7 * SIZE * 8 / 160e6
+
+
+# Lanes that are no good
+
+@BOTH
+@pytest.mark.parametrize("more", [
+    "exit 1", "echo Welcome to this server; exit 0",
+    "exec sleep 1000 < /dev/null > /dev/null",
+    r"printf '\0\0\0\5\2\0\0\0\3'; exec cat > /dev/null",
+    "exec cat /dev/zero"])
+def test_lanes_that_are_refused(large, direction, more):
+    """The copy goes on with what there is, in silence."""
+    large.serve(more=more)
+    assert large.copy("scp", direction, SLOW) == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert len(large.pids()) == 4
+    for pid in large.pids():
+        assert not os.path.exists(f"/proc/{pid}")
+
+
+@BOTH
+def test_another_machine(large, direction):
+    """Behind the name there is one more machine, which has other files."""
+    (large.path / "other").mkdir()
+    other = content(SIZE, 9)
+    for name in ("source", "dest"):
+        (large.path / "other" / name).write_bytes(other)
+    large.serve(more="cd other")
+    assert large.copy("scp", direction, SLOW, source="source",
+                      dest="dest") == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    for name in ("source", "dest"):
+        assert (large.path / "other" / name).read_bytes() == other
+
+
+@BOTH
+def test_another_machine_and_a_tree(place, direction):
+    tree(place.source, 60)
+    (place.path / "other").mkdir()
+    shutil.copytree(place.source, place.path / "other" / "source")
+    for name in ("source", "dest"):
+        (place.path / "other" / name).mkdir(exist_ok=True)
+        (place.path / "other" / name / "only").write_bytes(b"other")
+    before = digests(place.path / "other")
+    place.serve(more="cd other")
+    assert place.copy("scp", direction, "-l80000", source="source/.",
+                      dest="dest") == (0, "")
+    assert digests(place.dest) == digests(place.source)
+    assert digests(place.path / "other") == before
+
+
+@BOTH
+@pytest.mark.parametrize("what", ["file", "tree"])
+def test_a_lane_is_lost(place, direction, what):
+    """What it had is copied over the others."""
+    if what == "tree":
+        tree(place.source)
+    else:
+        place.source.write_bytes(content(SIZE))
+    argv, _ = place.argv("scp", direction, place.source, place.dest,
+                         "-l160000")
+    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                          text=True) as client:
+        wait_for(lambda: len(place.pids()) == 4)
+        time.sleep(0.3)
+        for pid in place.pids()[1:3]:
+            os.kill(pid, signal.SIGKILL)
+        error = client.communicate(timeout=100)[1]
+    assert client.returncode == 0, error
+    assert digests(place.dest) == digests(place.source)
+
+
+def wait_for(condition, timeout_s=60):
+    end_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+
+
+def test_lanes_that_are_not_needed_yet(large):
+    """The copy ends while they begin: their end is not the first one's."""
+    for _ in range(20):
+        assert large.copy("scp", "put") == (0, "")
+        large.dest.unlink()
+
+
+# Errors
+
+@BOTH
+def test_disk_full(large, direction):
+    """One error, and what is left is a beginning of the source."""
+    small = large.path / "small"
+    small.mkdir()
+    mount = ["unshare", "-m", "sh", "-c",
+             'mount -t tmpfs -o size=24m none "$0" && "$@"; '
+             's=$?; cp "$0/dest" "$0/../left"; exit $s', str(small)]
+    if run(["unshare", "-m", "sh", "-c",
+            'mount -t tmpfs none "$0"', str(small)], large.path)[0] != 0:
+        pytest.skip("no file system of its own for a test")
+    argv, _ = large.argv("scp", direction, large.source, small / "dest", SLOW)
+    # Both ends are there.
+    status, error = run([*mount, *map(str, argv)], large.path)
+    assert status == 1
+    assert ("No space left" if direction == "get" else "Failure") in error
+    assert len(error.splitlines()) <= 2
+    left = (large.path / "left").read_bytes()
+    assert MIB < len(left) <= 24 * MIB
+    assert large.source.read_bytes().startswith(left)
+
+
+@BOTH
+@pytest.mark.parametrize("by", [-30 * MIB, 5 * MIB])
+def test_a_source_that_changes_its_size(large, direction, by):
+    """As with one stream: an error if it shrinks; what it grew by, is
+    copied, too."""
+    argv, _ = large.argv("scp", direction, large.source, large.dest,
+                         "-l160000")
+    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                          text=True) as client:
+        wait_for(lambda: large.dest.exists() and
+                 large.dest.stat().st_size > SIZE)
+        time.sleep(0.2)
+        with open(large.source, "ab") as f:
+            if by > 0:
+                f.write(content(by, 3))
+            else:
+                f.truncate(SIZE + by)
+        error = client.communicate(timeout=100)[1]
+    if by > 0:
+        assert (client.returncode, error) == (0, "")
+        assert filecmp.cmp(large.source, large.dest, shallow=False)
+    else:
+        assert client.returncode == 1 and error
+        assert large.dest.stat().st_size < SIZE
+
+
+@BOTH
+def test_a_server_of_stock(large, direction):
+    large.serve(server=f"{STOCK}/sftp-server")
+    assert large.copy("scp", direction, SLOW, "-p") == (0, "")
+    assert entries(large.dest) == entries(large.source)
+
+
+def test_a_sparse_file(place):
+    with open(place.source, "wb") as f:
+        f.truncate(SIZE)
+        f.write(b"x")
+    assert place.copy("scp", "put", SLOW) == (0, "")
+    assert filecmp.cmp(place.source, place.dest, shallow=False)
+    assert len(place.pids()) == 1
+
+
+# Ends
+
+def marked(large, direction, rest=""):
+    """A copy that was killed before its end, and its size."""
+    argv, _ = large.argv("scp", direction, large.source, large.dest,
+                         "-l160000")
+    client = subprocess.Popen(list(map(str, argv)))
+    wait_for(lambda: large.dest.exists() and
+             large.dest.stat().st_blocks * 512 > 32 * MIB)
+    for pid in [client.pid, *large.pids()]:
+        os.kill(pid, signal.SIGKILL)
+    client.wait()
+    assert large.dest.stat().st_size > SIZE
+    return large.dest.stat().st_size
+
+
+@BOTH
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("stock", [0, 1])
+def test_resume(large, direction, lanes, stock):
+    """Only what is missing; also over one connection."""
+    marked(large, direction)
+    if stock:
+        large.serve(server=f"{STOCK}/sftp-server")
+    status, error = large.copy("scp", direction, "-Z", lanes=lanes)
+    assert status == 0
+    assert ("because of the mark" in error) == bool(stock)
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert sum(large.moved()) < SIZE - 4 * MIB
+    assert stock or large.digests_asked() > 0
+
+
+@BOTH
+def test_what_is_marked_is_compared(large, direction):
+    marked(large, direction)
+    with open(large.dest, "r+b") as f:
+        f.seek(20 * MIB + 1)
+        f.write(b"something else")
+    assert large.copy("scp", direction, "-Z") == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert 8 * MIB <= sum(large.moved()) < SIZE - 4 * MIB
+
+
+@BOTH
+def test_resume_another_source(large, direction):
+    """The mark is that of a source with another time."""
+    marked(large, direction)
+    large.source.write_bytes(content(SIZE, 5))
+    status, error = large.copy("scp", direction, "-Z")
+    assert status == 0, error
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
+@BOTH
+def test_stock_takes_it_for_no_beginning(large, direction):
+    """Neither reput nor reget appends to it."""
+    size = marked(large, direction)
+    again = "reget" if direction == "get" else "reput"
+    status, error = run(
+        [f"{STOCK}/sftp", "-b", "-", "-D", SERVER], large.path,
+        input=f"{again} {large.source} {large.dest}\n")
+    assert status == 1 and "larger" in error
+    assert large.dest.stat().st_size == size
+
+
+@TOOLS
+@BOTH
+def test_interrupted(large, tool, direction):
+    """^C, to the whole group as from a terminal."""
+    argv, batch = large.argv(tool, direction, large.source, large.dest,
+                             "-l80000")
+    client = subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True,
+                              start_new_session=True)
+    client.stdin.write(batch)
+    client.stdin.flush()
+    wait_for(lambda: len(large.pids()) == 4)
+    time.sleep(0.5)
+    os.killpg(client.pid, signal.SIGINT)
+    client.stdin.close()
+    assert client.wait(timeout=60) != 0
+    client.stderr.close()
+    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}")
+                             for pid in large.pids()))
+    size = large.dest.stat().st_size
+    assert size > SIZE or large.source.read_bytes().startswith(
+        large.dest.read_bytes())
+    status, error = large.copy("scp", direction, "-Z")
+    assert status == 0, error
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
+def looks_complete(source, dest):
+    """Whether a file has the size of its source and other content."""
+    return os.path.exists(dest) and os.path.getsize(source) == \
+        os.path.getsize(dest) and not filecmp.cmp(source, dest, shallow=False)
+
+
+@pytest.mark.parametrize("what", ["file", "tree"])
+@BOTH
+def test_killed_at_any_moment(place, direction, what):
+    """Whoever is killed, and when: nothing looks complete that isn't, and
+    scp -Z completes it."""
+    rnd = random.Random(f"{direction} {what} {os.environ.get('SEED', 1)}")
+    if what == "tree":
+        tree(place.source, 60)
+    else:
+        place.source.write_bytes(content(SIZE))
+    for _ in range((int(os.environ.get("KILLS", 20)) + 3) // 4):
+        shutil.rmtree(place.dest, ignore_errors=True)
+        place.dest.unlink(missing_ok=True)
+        argv, _ = place.argv("scp", direction, place.source, place.dest, SLOW)
+        with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                              text=True) as client:
+            time.sleep(rnd.uniform(0.05, 1.5))
+            pids = place.pids()
+            who = rnd.choice(["client", "first", "lane", "all"])
+            for pid in {"client": [client.pid], "first": pids[:1],
+                        "lane": pids[1:2], "all": [client.pid, *pids]}[who]:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            error = client.communicate(timeout=100)[1]
+        if client.returncode == 0:
+            assert digests(place.dest) == digests(place.source), (who, error)
+        large = "large" if what == "tree" else ""
+        source, dest = place.source / large, place.dest / large
+        assert not looks_complete(source, dest), (who, error)
+        again = place.source / "." if place.dest.is_dir() else place.source
+        status, error = place.copy("scp", direction, "-Z",
+                                   source=f"{again}/." if place.dest.is_dir()
+                                   else again)
+        assert status == 0, (who, error)
+        assert digests(place.dest) == digests(place.source), (who, error)

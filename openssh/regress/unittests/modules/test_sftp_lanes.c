@@ -1,0 +1,241 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/* What several lanes share: the parts of a file, its mark, the memory */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "sftp-inflight.h"
+#include "sftp-mark.h"
+#include "sftp-parts.h"
+#include "sftp-slots.h"
+#include "sftp-spacing.h"
+#include "ssherr.h"
+
+#define MIB	(1024 * 1024ULL)
+#define GIB	(1024 * MIB)
+
+void test_sftp_lanes(void);
+
+static void
+test_order(void)
+{
+	struct sftp_parts p;
+	uint64_t offset, len;
+
+	TEST_START("parts are given out in order, and again if need be");
+	sftp_parts_init(&p, 3 * MIB + 7);
+	ASSERT_U_INT_EQ(p.n, 4);
+	ASSERT_U64_EQ(sftp_parts_left(&p), 3 * MIB + 7);
+	ASSERT_INT_EQ(sftp_parts_next(&p, &offset, &len), 0);
+	ASSERT_INT_EQ(sftp_parts_next(&p, &offset, &len), 1);
+	ASSERT_U64_EQ(offset, MIB);
+	ASSERT_U64_EQ(len, MIB);
+	ASSERT_U64_EQ(sftp_parts_left(&p), MIB + 7);
+	/* What came first doesn't count until what is before it is there. */
+	sftp_parts_copied(&p, 1);
+	ASSERT_U64_EQ(sftp_parts_begin(&p), 0);
+	ASSERT_U64_EQ(p.done, MIB);
+	sftp_parts_back(&p, 0);
+	ASSERT_U64_EQ(sftp_parts_left(&p), 2 * MIB + 7);
+	ASSERT_INT_EQ(sftp_parts_next(&p, &offset, &len), 0);
+	ASSERT_INT_EQ(sftp_parts_next(&p, &offset, &len), 2);
+	ASSERT_INT_EQ(sftp_parts_next(&p, &offset, &len), 3);
+	ASSERT_U64_EQ(offset, 3 * MIB);
+	ASSERT_U64_EQ(len, 7);
+	ASSERT_INT_EQ(sftp_parts_next(&p, &offset, &len), -1);
+	ASSERT_U64_EQ(sftp_parts_left(&p), 0);
+	sftp_parts_copied(&p, 0);
+	ASSERT_U64_EQ(sftp_parts_begin(&p), 2 * MIB);
+	sftp_parts_copied(&p, 3);
+	sftp_parts_copied(&p, 2);
+	ASSERT_U64_EQ(sftp_parts_begin(&p), 3 * MIB + 7);
+	ASSERT_U64_EQ(p.done, 3 * MIB + 7);
+	sftp_parts_free(&p);
+	TEST_DONE();
+}
+
+static void
+test_have(void)
+{
+	struct sftp_parts p;
+	uint64_t offset, len;
+
+	TEST_START("what is there already is not given out");
+	sftp_parts_init(&p, 8 * MIB);
+	sftp_parts_have(&p, 2 * MIB + 5);
+	ASSERT_U64_EQ(sftp_parts_begin(&p), 2 * MIB);
+	ASSERT_INT_EQ(sftp_parts_next(&p, &offset, &len), 2);
+	ASSERT_INT_EQ(sftp_parts_next(&p, &offset, &len), 3);
+	sftp_parts_copied(&p, 3);
+	sftp_parts_back(&p, 2);
+	ASSERT_INT_EQ(sftp_parts_run(&p, 0, &offset, &len), 1);
+	ASSERT_U64_EQ(offset, 0);
+	ASSERT_U64_EQ(len, 2 * MIB);
+	ASSERT_INT_EQ(sftp_parts_run(&p, offset + len, &offset, &len), 1);
+	ASSERT_U64_EQ(offset, 3 * MIB);
+	ASSERT_U64_EQ(len, MIB);
+	ASSERT_INT_EQ(sftp_parts_run(&p, offset + len, &offset, &len), 0);
+	sftp_parts_forget(&p, MIB, MIB);
+	ASSERT_U64_EQ(sftp_parts_begin(&p), MIB);
+	ASSERT_U64_EQ(p.done, 2 * MIB);
+	sftp_parts_free(&p);
+	TEST_DONE();
+}
+
+static void
+test_large(void)
+{
+	TEST_START("a mark stays small, however large the file");
+	ASSERT_U64_EQ(sftp_parts_part(1), SFTP_PART_BYTES);
+	ASSERT_U64_EQ(sftp_parts_part(512 * GIB), MIB);
+	ASSERT_U64_EQ(sftp_parts_part(512 * GIB + 1), 2 * MIB);
+	ASSERT_U64_EQ(sftp_parts_bitmap(8 * MIB), 1);
+	ASSERT_U64_EQ(sftp_parts_bitmap(8 * MIB + 1), 2);
+	ASSERT_U64_EQ(sftp_parts_bitmap(512 * GIB), 64 * 1024);
+	ASSERT_INT_EQ(sftp_mark_len(1024 * 1024 * GIB) < 66 * 1024, 1);
+	TEST_DONE();
+}
+
+static void
+test_mark(void)
+{
+	static const u_char nonce[SFTP_MARK_NONCE] = "a random number";
+	struct sftp_parts p, q;
+	uint64_t offset, len;
+	u_char *mark;
+	size_t i, n;
+
+	TEST_START("a mark says what is there, and nothing else does");
+	sftp_parts_init(&p, 21 * MIB);
+	for (i = 0; i < 12; i++)
+		(void)sftp_parts_next(&p, &offset, &len);
+	sftp_parts_copied(&p, 0);
+	sftp_parts_copied(&p, 11);
+	n = sftp_mark_len(p.size);
+	mark = malloc(n);
+	ASSERT_PTR_NE(mark, NULL);
+	ASSERT_INT_EQ(sftp_mark_put(&p, 1234, nonce, mark), 0);
+	ASSERT_INT_EQ(memcmp(mark, SFTP_MARK_MAGIC, SFTP_MARK_MAGIC_LEN), 0);
+	ASSERT_INT_EQ(memcmp(mark + SFTP_MARK_MAGIC_LEN, nonce,
+	    SFTP_MARK_NONCE), 0);
+
+	sftp_parts_init(&q, p.size);
+	ASSERT_INT_EQ(sftp_mark_get(&q, 1234, mark), 0);
+	ASSERT_U64_EQ(q.done, 2 * MIB);
+	ASSERT_U64_EQ(sftp_parts_begin(&q), MIB);
+	ASSERT_INT_EQ(sftp_parts_run(&q, MIB, &offset, &len), 1);
+	ASSERT_U64_EQ(offset, 11 * MIB);
+	sftp_parts_free(&q);
+
+	/* Another source, or any byte that is not as it was written */
+	sftp_parts_init(&q, p.size);
+	ASSERT_INT_EQ(sftp_mark_get(&q, 1235, mark), SSH_ERR_INVALID_FORMAT);
+	for (i = 0; i < n; i++) {
+		mark[i] ^= 1;
+		ASSERT_INT_EQ(sftp_mark_get(&q, 1234, mark),
+		    SSH_ERR_INVALID_FORMAT);
+		mark[i] ^= 1;
+	}
+	ASSERT_U64_EQ(q.done, 0);
+	sftp_parts_free(&q);
+	sftp_parts_init(&q, p.size - 1);
+	ASSERT_U64_EQ(sftp_mark_len(q.size), n);
+	ASSERT_INT_EQ(sftp_mark_get(&q, 1234, mark), SSH_ERR_INVALID_FORMAT);
+	sftp_parts_free(&q);
+	sftp_parts_free(&p);
+	free(mark);
+	TEST_DONE();
+}
+
+/* In any 30 s, with the first, whenever somebody wants one. */
+static void
+test_spacing(void)
+{
+	struct sftp_spacing s = { .n = 0 };
+	double began[100], t;
+	u_int n = 0, i, in;
+
+	TEST_START("no more than five connections in 30 s");
+	for (t = 1000; t < 1100; t += 0.5) {
+		if (n < 7 ? sftp_spacing_may(&s, t) :
+		    t > 1050 && sftp_spacing_may(&s, t)) {
+			sftp_spacing_begin(&s, t);
+			began[n++] = t;
+		}
+	}
+	for (i = 0; i < n; i++) {
+		for (in = 1; i + in < n && began[i + in] <= began[i] + 30;
+		    in++)
+			;
+		ASSERT_INT_EQ(in <= 5, 1);
+	}
+	ASSERT_INT_EQ(began[4] == 1002.0, 1);
+	ASSERT_INT_EQ(began[5] == 1030.5, 1);
+	TEST_DONE();
+}
+
+static void
+test_memory(void)
+{
+	struct sftp_inflight d;
+	struct sftp_slots s;
+	double t;
+	u_int n;
+
+	TEST_START("all lanes together take no more than one connection");
+	sftp_inflight_init(&d, 0, 1000);
+	sftp_inflight_opened(&d, 999, 1000);	/* 1 s */
+	sftp_inflight_share(&d, 8);
+	for (t = 1000; t < 1010; t += 0.0005)
+		sftp_inflight_got(&d, 1024 * 1024, t);	/* 2 GB/s */
+	ASSERT_INT_EQ(sftp_inflight_max(&d, 32768) * 32768ULL <=
+	    SFTP_INFLIGHT_MAX / 8, 1);
+	ASSERT_INT_EQ(sftp_inflight_max(&d, 32768) * 32768ULL >
+	    SFTP_INFLIGHT_MAX / 16, 1);
+	sftp_inflight_share(&d, 1);
+	for (; t < 1020; t += 0.0005)
+		sftp_inflight_got(&d, 1024 * 1024, t);
+	ASSERT_INT_EQ(sftp_inflight_max(&d, 32768) * 32768ULL >
+	    SFTP_INFLIGHT_MAX / 2, 1);
+
+	/* Files of a tree: each lane has as many as one had. */
+	sftp_slots_init(&s, SFTP_SLOTS_FILES);
+	sftp_slots_lanes(&s, 4);
+	for (n = 0; sftp_slots_file_start(&s, SFTP_SLOTS_FILE_BYTES) ==
+	    SFTP_START_NOW; n++)
+		sftp_slots_begin(&s, 0, SFTP_SLOTS_FILE_BYTES);
+	ASSERT_U_INT_EQ(n, 4 * SFTP_SLOTS_ALL_BYTES / SFTP_SLOTS_FILE_BYTES);
+	TEST_DONE();
+}
+
+void
+test_sftp_lanes(void)
+{
+	test_order();
+	test_have();
+	test_large();
+	test_mark();
+	test_spacing();
+	test_memory();
+}

@@ -1,0 +1,177 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "misc.h"
+#include "xmalloc.h"
+#include "sftp-connections.h"
+#include "sftp-lanes.h"
+#include "sftp-spacing.h"
+
+/*
+ * What a login of a further connection must not do, in front of the user's own
+ * options, as the first value counts: ask, need a touch, wait for long, share
+ * another connection or let others share it, forward, run a local command.
+ */
+static const char *const ssh_options[] = {
+	"-oBatchMode=yes",
+	"-oNumberOfPasswordPrompts=0",
+	"-oPasswordAuthentication=no",
+	"-oKbdInteractiveAuthentication=no",
+	"-oPubkeyAcceptedAlgorithms=-sk-*",
+	"-oStrictHostKeyChecking=yes",
+	"-oUpdateHostKeys=no",
+	"-oAddKeysToAgent=no",
+	"-oConnectTimeout=5",
+	"-oConnectionAttempts=1",
+	"-oControlMaster=no",
+	"-oControlPath=none",
+	"-oClearAllForwardings=yes",
+	"-oPermitLocalCommand=no",
+	"-oRequestTTY=no",
+	"-oRemoteCommand=none",
+};
+#define OPTIONS		(sizeof(ssh_options) / sizeof(ssh_options[0]))
+
+static struct {
+	char *program;
+	char **argv;
+	struct sftp_spacing spacing;
+} first;
+static int direct;		/* 1: it is an sftp server */
+
+static int
+may_connect(void *ctx, double now_s)
+{
+	if (!sftp_spacing_may(&first.spacing, now_s))
+		return 0;
+	sftp_spacing_begin(&first.spacing, now_s);
+	return 1;
+}
+
+/* Runs the program in the child. Nothing that it says or asks is seen. */
+static void
+run(int fd)
+{
+	sigset_t none;
+	int null;
+
+	/* Our handlers would end the first connection. */
+	ssh_signal(SIGPIPE, SIG_DFL);
+	ssh_signal(SIGINT, SIG_IGN);
+	ssh_signal(SIGTERM, SIG_DFL);
+	ssh_signal(SIGHUP, SIG_DFL);
+	ssh_signal(SIGALRM, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+
+	if (dup2(fd, STDIN_FILENO) == -1 || dup2(fd, STDOUT_FILENO) == -1)
+		_exit(1);
+	if (log_level_get() < SYSLOG_LEVEL_DEBUG1 &&
+	    (null = open("/dev/null", O_RDWR)) != -1)
+		(void)dup2(null, STDERR_FILENO);
+	closefrom(STDERR_FILENO + 1);
+	/* Without a terminal, or a program that asks, there is no question. */
+	(void)setsid();
+	setenv("SSH_ASKPASS_REQUIRE", "never", 1);
+	execvp(first.program, first.argv);
+	_exit(1);
+}
+
+static int
+connect_more(void *ctx, int *in, int *out, pid_t *pid)
+{
+	sigset_t all, before;
+	int sv[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == -1) {
+		debug_f("socketpair: %s", strerror(errno));
+		return -1;
+	}
+	(void)fcntl(sv[0], F_SETFD, FD_CLOEXEC);
+	/* The child takes none of them before it has handlers of its own. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	if ((*pid = fork()) == 0)
+		run(sv[1]);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(sv[1]);
+	if (*pid == -1) {
+		debug_f("fork: %s", strerror(errno));
+		close(sv[0]);
+		return -1;
+	}
+	*in = *out = sv[0];
+	return 0;
+}
+
+void
+sftp_connections_direct(void)
+{
+	direct = 1;
+}
+
+void
+sftp_connections_first(const char *program, char *const argv[])
+{
+	struct sftp_lane_source source = {
+		.open = connect_more, .may_open = direct ? NULL : may_connect
+	};
+	size_t i, n = 0, k;
+
+	if (first.argv != NULL) {
+		for (i = 0; first.argv[i] != NULL; i++)
+			free(first.argv[i]);
+		free(first.argv);
+		free(first.program);
+	}
+	memset(&first, 0, sizeof(first));
+	first.program = xstrdup(program);
+	for (k = 0; argv[k] != NULL; k++)
+		;
+	first.argv = xcalloc(k + OPTIONS + 1, sizeof(*first.argv));
+	first.argv[n++] = xstrdup(argv[0]);
+	for (i = 0; !direct && i < OPTIONS; i++)
+		first.argv[n++] = xstrdup(ssh_options[i]);
+	for (i = 1; i < k; i++)
+		first.argv[n++] = xstrdup(argv[i]);
+	sftp_spacing_begin(&first.spacing, monotime_double());
+	sftp_lanes_source(&source);
+}
+
+const char *
+sftp_connections_parse(const char *arg)
+{
+	const char *errstr;
+	u_int n;
+
+	n = strtonum(arg, 1, SFTP_CONNECTIONS, &errstr);
+	if (errstr == NULL)
+		sftp_lanes_max(n);
+	return errstr;
+}

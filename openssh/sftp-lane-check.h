@@ -1,0 +1,37 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_LANE_CHECK_H
+#define SFTP_LANE_CHECK_H
+
+/*
+ * Whether a lane's server has the files of the first lane: behind one name
+ * there may be several machines. Both are jobs for sftp_tree_use_lanes(), whose
+ * path is that of the tree at the server. Neither logs an error.
+ *
+ * For a download: the directory has the same attributes for both.
+ */
+struct sftp_job;
+
+int	 sftp_lane_check_get(struct sftp_job *job);
+
+/*
+ * For an upload: the lane sees a directory with a random name that the first
+ * lane has made in it, and that is removed at once.
+ */
+int	 sftp_lane_check_put(struct sftp_job *job);
+
+#endif /* SFTP_LANE_CHECK_H */

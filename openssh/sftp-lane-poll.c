@@ -1,0 +1,187 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "log.h"
+#include "sshbuf.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-bottleneck.h"
+#include "sftp-conn.h"
+#include "sftp-fiber.h"
+#include "sftp-lanes.h"
+#include "sftp-replies.h"
+#include "sftp-tree.h"
+#include "sftp-tree-state.h"
+
+/* The descriptors that are waited for: what is received, and what is sent */
+struct waiting {
+	struct pollfd pfd[4 * SFTP_LANES];
+	u_int n;
+	int timeout_ms;		/* -1: none */
+};
+
+/* Adds a lane to those that are waited for. Returns its index in w->pfd. */
+static u_int
+add(struct waiting *w, const struct sftp_lane *lane, int receives)
+{
+	u_int i = w->n;
+
+	w->pfd[i].fd = receives ? lane->fd_in : -1;
+	w->pfd[i].events = POLLIN;
+	w->pfd[i + 1].fd = sshbuf_len(lane->out) != 0 ? lane->fd_out : -1;
+	w->pfd[i + 1].events = POLLOUT;
+	w->pfd[i].revents = w->pfd[i + 1].revents = 0;
+	w->n += 2;
+	return i;
+}
+
+/* A lane is lost. Without the first one no copy goes on. */
+static void
+lose(struct sftp_tree *tree, struct server *s, const char *why)
+{
+	if (s == &tree->servers[0])
+		fatal("Connection closed");
+	sftp_lane_lose(s->lane, why);
+	sftp_fiber_ready_all(tree->fibers, &s->senders);
+}
+
+static void
+send_some(struct sftp_tree *tree, struct server *s)
+{
+	ssize_t n;
+
+	if ((n = sftp_lane_write(s->lane)) == -1) {
+		lose(tree, s, "it took no more");
+		return;
+	}
+	sftp_conn_moved(tree->servers[0].conn, 1, n);
+	if (sshbuf_len(s->lane->out) == 0)
+		sftp_fiber_ready_all(tree->fibers, &s->senders);
+}
+
+/* Takes what has come, and hands the whole messages over. */
+static void
+receive(struct sftp_tree *tree, struct server *s)
+{
+	struct sshbuf *msg;
+	ssize_t n;
+	int r;
+
+	if ((n = sftp_lane_read(s->lane)) == -1) {
+		lose(tree, s, "it ended");
+		return;
+	}
+	sftp_conn_moved(tree->servers[0].conn, 0, n);
+	for (;;) {
+		if ((msg = sshbuf_new()) == NULL)
+			fatal_f("sshbuf_new failed");
+		if ((r = sftp_lane_message(s->lane, msg)) != 1)
+			break;
+		sftp_reply_hand_over(tree, s, msg);
+	}
+	sshbuf_free(msg);
+	if (r == -1)
+		fatal("Received message too long");
+}
+
+/* Waits for any of the descriptors. */
+static void
+wait_for(struct waiting *w)
+{
+	sftp_bottleneck_now(SFTP_WAITS);
+	if (poll(w->pfd, w->n, w->timeout_ms) == -1) {
+		if (errno != EINTR)
+			fatal_f("poll: %s", strerror(errno));
+		for (; w->n != 0; w->n--)
+			w->pfd[w->n - 1].revents = 0;
+	}
+	sftp_bottleneck_now(SFTP_WORKS);
+}
+
+/*
+ * Adds the lanes of the copy, with index[i] for server i, and returns how many
+ * of them are to send or to reply.
+ */
+static u_int
+add_servers(struct sftp_tree *tree, struct waiting *w, u_int *index)
+{
+	struct server *s;
+	u_int i, due = 0;
+
+	for (i = 0; i < tree->nservers; i++) {
+		s = &tree->servers[i];
+		if (s->lane->state != SFTP_LANE_OPEN)
+			continue;
+		/* An idle one is looked at, too: it may have ended. */
+		index[i] = add(w, s->lane, i != 0 ||
+		    !RB_EMPTY(&s->outstanding));
+		if (!RB_EMPTY(&s->outstanding) ||
+		    sshbuf_len(s->lane->out) != 0)
+			due++;
+	}
+	return due;
+}
+
+int
+sftp_lanes_deliver(struct sftp_tree *tree)
+{
+	struct waiting w = { .n = 0 };
+	struct server *s;
+	u_int i, k, index[SFTP_LANES], at[SFTP_LANES];
+
+	w.timeout_ms = sftp_tree_sync(tree);
+	for (i = 0; i < tree->nservers; i++) {
+		s = &tree->servers[i];
+		if (s->lane->state != SFTP_LANE_OPEN &&
+		    sftp_replies_lost(tree, s))
+			return 1;
+	}
+	if (add_servers(tree, &w, index) == 0)
+		return 0;
+	for (i = 1; i < SFTP_LANES; i++) {
+		if (sftp_lane(i)->state == SFTP_LANE_OPENING)
+			at[i] = add(&w, sftp_lane(i), 1);
+	}
+	wait_for(&w);
+	for (i = 1; i < SFTP_LANES && w.n != 0; i++) {
+		if (sftp_lane(i)->state == SFTP_LANE_OPENING &&
+		    w.pfd[at[i]].revents != 0)
+			(void)sftp_lane_opened(sftp_lane(i));
+	}
+	/* Each one begins in turn. */
+	tree->lanes_next++;
+	for (i = 0; i < tree->nservers && w.n != 0; i++) {
+		k = (tree->lanes_next + i) % tree->nservers;
+		s = &tree->servers[k];
+		if (s->lane->state != SFTP_LANE_OPEN)
+			continue;
+		if (w.pfd[index[k] + 1].revents != 0)
+			send_some(tree, s);
+		if (s->lane->state == SFTP_LANE_OPEN &&
+		    w.pfd[index[k]].revents != 0)
+			receive(tree, s);
+	}
+	return 1;
+}

@@ -1,0 +1,293 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "misc.h"
+#include "sshbuf.h"
+#include "ssherr.h"
+#include "xmalloc.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-conn.h"
+#include "sftp-lanes.h"
+
+/* Time (s) after which a lane that has not opened is given up */
+#define OPEN_MAX_S	20
+
+/* Time (ms) between two looks at lanes that open or are due */
+#define TICK_MS		100
+
+static u_int lanes_max = 1;
+static struct sftp_lane_source source;
+static struct sftp_lane lanes[SFTP_LANES];
+static u_int tried = 1;		/* lanes that were opened, with the first */
+static struct sshbuf *first_hello;
+static char label[256], label_name[256];
+
+void
+sftp_lanes_max(u_int max)
+{
+	lanes_max = MINIMUM(max, SFTP_LANES);
+}
+
+void
+sftp_lanes_source(const struct sftp_lane_source *s)
+{
+	source = *s;
+}
+
+static void
+new_buffers(struct sftp_lane *lane)
+{
+	if ((lane->in = sshbuf_new()) == NULL ||
+	    (lane->out = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+}
+
+void
+sftp_lanes_first(struct sftp_conn *conn, int in, int out,
+    const struct sshbuf *hello)
+{
+	int r;
+
+	sftp_lanes_close();
+	sshbuf_free(lanes[0].in);
+	sshbuf_free(lanes[0].out);
+	sshbuf_free(first_hello);
+	memset(&lanes[0], 0, sizeof(lanes[0]));
+	lanes[0].state = SFTP_LANE_OPEN;
+	lanes[0].conn = conn;
+	lanes[0].fd_in = in;
+	lanes[0].fd_out = out;
+	lanes[0].pid = -1;
+	new_buffers(&lanes[0]);
+	if ((first_hello = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	if ((r = sshbuf_putb(first_hello, hello)) != 0)
+		fatal_fr(r, "sshbuf_putb");
+	tried = 1;
+}
+
+struct sftp_conn *
+sftp_lanes_conn(void)
+{
+	return lanes[0].conn;
+}
+
+int
+sftp_lanes_wanted(const struct sftp_conn *conn)
+{
+	return lanes_max > 1 && source.open != NULL && lanes[0].conn == conn &&
+	    conn != NULL;
+}
+
+struct sftp_lane *
+sftp_lane(u_int i)
+{
+	return &lanes[i];
+}
+
+u_int
+sftp_lanes_open(void)
+{
+	u_int i, n = 0;
+
+	for (i = 0; i < SFTP_LANES; i++)
+		n += lanes[i].state == SFTP_LANE_OPEN;
+	return n;
+}
+
+/* Closes a lane's descriptors, and lets its process end. */
+static void
+hang_up(struct sftp_lane *lane)
+{
+	close(lane->fd_in);
+	if (lane->fd_out != lane->fd_in)
+		close(lane->fd_out);
+	if (lane->pid > 1)
+		kill(lane->pid, SIGTERM);
+	sshbuf_free(lane->in);
+	sshbuf_free(lane->out);
+	lane->in = lane->out = NULL;
+}
+
+static void
+update_label(void)
+{
+	u_int n = sftp_lanes_open();
+
+	if (n > 1)
+		snprintf(label, sizeof(label), "[%u] %.200s", n, label_name);
+	else
+		strlcpy(label, label_name, sizeof(label));
+}
+
+void
+sftp_lane_lose(struct sftp_lane *lane, const char *why)
+{
+	debug("lane %d: %s", (int)(lane - lanes), why);
+	hang_up(lane);
+	lane->state = SFTP_LANE_LOST;
+	update_label();
+}
+
+/* Sends INIT, which fits into any pipe, and marks the lane as opening. */
+static void
+begin_lane(struct sftp_lane *lane, double now_s)
+{
+	struct sshbuf *msg;
+	int r;
+
+	lane->state = SFTP_LANE_OPENING;
+	lane->conn = NULL;
+	lane->began_s = now_s;
+	new_buffers(lane);
+	set_nonblock(lane->fd_in);
+	set_nonblock(lane->fd_out);
+	(void)fcntl(lane->fd_in, F_SETFD, FD_CLOEXEC);
+	(void)fcntl(lane->fd_out, F_SETFD, FD_CLOEXEC);
+	if ((msg = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	if ((r = sshbuf_put_u8(msg, SSH2_FXP_INIT)) != 0 ||
+	    (r = sshbuf_put_u32(msg, SSH2_FILEXFER_VERSION)) != 0)
+		fatal_fr(r, "compose");
+	sftp_lane_queue(lane, msg);
+	sshbuf_free(msg);
+	if (sftp_lane_write(lane) == -1)
+		sftp_lane_lose(lane, "it did not start");
+}
+
+int
+sftp_lanes_tick(void)
+{
+	struct sftp_lane *lane;
+	double now_s = monotime_double();
+	u_int i, opening = 0;
+
+	if (lanes_max <= 1 || source.open == NULL)
+		return -1;
+	for (i = 1; i < tried; i++) {
+		if (lanes[i].state != SFTP_LANE_OPENING)
+			continue;
+		if (now_s - lanes[i].began_s > OPEN_MAX_S)
+			sftp_lane_lose(&lanes[i], "it took too long");
+		else
+			opening++;
+	}
+	while (tried < lanes_max && (source.may_open == NULL ||
+	    source.may_open(source.ctx, now_s))) {
+		lane = &lanes[tried++];
+		if (source.open(source.ctx, &lane->fd_in, &lane->fd_out,
+		    &lane->pid) == -1) {
+			tried = lanes_max;
+			break;
+		}
+		begin_lane(lane, now_s);
+		opening++;
+	}
+	return opening != 0 || tried < lanes_max ? TICK_MS : -1;
+}
+
+int
+sftp_lane_opened(struct sftp_lane *lane)
+{
+	struct sshbuf *msg;
+	ssize_t n;
+	int r;
+
+	if ((msg = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	n = sftp_lane_read(lane);
+	r = n == -1 ? -1 : sftp_lane_message(lane, msg);
+	if (r == -1)
+		sftp_lane_lose(lane, "it was refused");
+	else if (r == 1 && (sshbuf_len(msg) != sshbuf_len(first_hello) ||
+	    memcmp(sshbuf_ptr(msg), sshbuf_ptr(first_hello),
+	    sshbuf_len(msg)) != 0)) {
+		sftp_lane_lose(lane, "it has another server");
+		r = 0;
+	}
+	if (r == 1) {
+		lane->conn = sftp_conn_new(lanes[0].conn, lane->fd_in,
+		    lane->fd_out);
+		lane->state = SFTP_LANE_OPEN;
+		debug("lane %d is open after %.2f s", (int)(lane - lanes),
+		    monotime_double() - lane->began_s);
+		update_label();
+	}
+	sshbuf_free(msg);
+	return r == 1;
+}
+
+void
+sftp_lanes_close(void)
+{
+	struct sftp_lane *lane;
+	u_int i;
+
+	for (i = 1; i < SFTP_LANES; i++) {
+		lane = &lanes[i];
+		if (lane->state == SFTP_LANE_OPENING ||
+		    lane->state == SFTP_LANE_OPEN)
+			hang_up(lane);
+	}
+	for (i = 1; i < SFTP_LANES; i++) {
+		lane = &lanes[i];
+		if (lane->state != SFTP_LANE_CLOSED && lane->pid > 1) {
+			while (waitpid(lane->pid, NULL, 0) == -1 &&
+			    errno == EINTR)
+				;
+		}
+		if (lane->conn != NULL)
+			sftp_conn_free(lane->conn);
+		memset(lane, 0, sizeof(*lane));
+	}
+}
+
+void
+sftp_lanes_kill(void)
+{
+	u_int i;
+
+	for (i = 1; i < SFTP_LANES; i++) {
+		if ((lanes[i].state == SFTP_LANE_OPENING ||
+		    lanes[i].state == SFTP_LANE_OPEN) && lanes[i].pid > 1)
+			kill(lanes[i].pid, SIGTERM);
+	}
+}
+
+const char *
+sftp_lanes_label(const char *name)
+{
+	if (lanes_max <= 1)
+		return name;
+	strlcpy(label_name, name, sizeof(label_name));
+	update_label();
+	return label;
+}

@@ -1,0 +1,150 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_LANES_H
+#define SFTP_LANES_H
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+struct sftp_conn;
+struct sshbuf;
+
+/*
+ * The lanes of a copy: sftp sessions with the same server, each with an
+ * sftp-server of its own, over which the files of a tree or the parts of a file
+ * are spread. The first lane is the session that there always is. There are
+ * lanes for one server at a time: that of the last sftp_lanes_first().
+ *
+ * More lanes come from a source, such as other connections
+ * (sftp-connections.c). They are opened while files are copied, and nothing
+ * waits for them. A lane that is refused or lost is not opened again.
+ */
+
+/* The most lanes, with the first */
+#define SFTP_LANES		16
+
+enum sftp_lane_state {
+	SFTP_LANE_CLOSED,
+	SFTP_LANE_OPENING,	/* its server has not introduced itself yet */
+	SFTP_LANE_OPEN,
+	SFTP_LANE_LOST		/* its descriptors are closed */
+};
+
+struct sftp_lane {
+	enum sftp_lane_state state;
+	struct sftp_conn *conn;	/* NULL until it is open */
+	int fd_in, fd_out;
+	pid_t pid;		/* of what carries it; -1: none of its own */
+	double began_s;		/* when it began to open */
+	struct sshbuf *in;	/* received, and not yet a whole message */
+	struct sshbuf *out;	/* messages that could not be sent yet */
+};
+
+/* Where lanes come from */
+struct sftp_lane_source {
+	/*
+	 * Begins to open one more. Returns 0 and sets its descriptors, and the
+	 * process that carries it or -1; or -1 if there can be none. Waits for
+	 * nothing.
+	 */
+	int (*open)(void *ctx, int *in, int *out, pid_t *pid);
+
+	/*
+	 * Returns 1 if one more may be opened at time now_s, in which case it
+	 * will be, else 0. NULL: always.
+	 */
+	int (*may_open)(void *ctx, double now_s);
+	void *ctx;
+};
+
+/* Sets the number of lanes that there are to be, with the first. */
+void	 sftp_lanes_max(u_int lanes);
+
+/* Says where lanes come from. It is copied. */
+void	 sftp_lanes_source(const struct sftp_lane_source *source);
+
+/*
+ * Begins anew with the first lane. `hello` is the message with which its server
+ * has introduced itself: lanes whose servers do so otherwise are not used.
+ */
+void	 sftp_lanes_first(struct sftp_conn *conn, int in, int out,
+	    const struct sshbuf *hello);
+
+/* Returns the first lane's connection, or NULL if there is none. */
+struct sftp_conn *sftp_lanes_conn(void);
+
+/*
+ * Returns 1 if conn is the first lane and there may be others: its copies take
+ * the functions of lanes then. Else 0.
+ */
+int	 sftp_lanes_wanted(const struct sftp_conn *conn);
+
+/* Returns lane i (0 is the first). The others are closed until they open. */
+struct sftp_lane *sftp_lane(u_int i);
+
+/* Returns the number of lanes that are open. */
+u_int	 sftp_lanes_open(void);
+
+/*
+ * Begins to open lanes that are due, and gives up those that take too long.
+ * Returns the time (ms) after which to call it again, or -1 if it need not be.
+ */
+int	 sftp_lanes_tick(void);
+
+/* Takes what a lane that is opening has received. Returns 1 if it is open. */
+int	 sftp_lane_opened(struct sftp_lane *lane);
+
+/* Notes that a lane is lost. */
+void	 sftp_lane_lose(struct sftp_lane *lane, const char *why);
+
+/* Closes all lanes but the first, and waits for their processes. */
+void	 sftp_lanes_close(void);
+
+/* Ends the processes of lanes, as a signal handler may. */
+void	 sftp_lanes_kill(void);
+
+/*
+ * Returns a name for the meter, with the number of lanes in front if there are
+ * several. Good until the next call; kept up to date while lanes open.
+ */
+const char *sftp_lanes_label(const char *name);
+
+/*
+ * The messages of a lane.
+ *
+ * Reads what has come, without waiting. Returns the number of bytes, 0 if none
+ * has come, or -1 if the lane has ended.
+ */
+ssize_t	 sftp_lane_read(struct sftp_lane *lane);
+
+/*
+ * Takes a whole message from what was read. Returns 1 and puts it into msg, 0
+ * if there is none, or -1 if what comes is no message.
+ */
+int	 sftp_lane_message(struct sftp_lane *lane, struct sshbuf *msg);
+
+/* Takes a message to send. sftp_lane_write() sends it. */
+void	 sftp_lane_queue(struct sftp_lane *lane, const struct sshbuf *msg);
+
+/*
+ * Sends what it can without waiting. Returns the number of bytes, or -1 if the
+ * lane has ended.
+ */
+ssize_t	 sftp_lane_write(struct sftp_lane *lane);
+
+#endif /* SFTP_LANES_H */

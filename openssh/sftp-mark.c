@@ -1,0 +1,89 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <string.h>
+
+#include "digest.h"
+#include "misc.h"
+#include "ssherr.h"
+#include "sftp-mark.h"
+#include "sftp-parts.h"
+
+#define NUMBERS		24	/* bytes */
+#define DIGEST		32	/* bytes */
+
+size_t
+sftp_mark_len(uint64_t size)
+{
+	return SFTP_MARK_HEAD + NUMBERS + sftp_parts_bitmap(size) + DIGEST;
+}
+
+/* Writes what stands before the bitmap, but for the nonce. */
+static void
+put_head(const struct sftp_parts *p, uint64_t mtime, u_char *mark)
+{
+	memcpy(mark, SFTP_MARK_MAGIC, SFTP_MARK_MAGIC_LEN);
+	put_u64(mark + SFTP_MARK_HEAD, p->size);
+	put_u64(mark + SFTP_MARK_HEAD + 8, mtime);
+	put_u64(mark + SFTP_MARK_HEAD + 16, p->part);
+}
+
+static int
+digest(const u_char *mark, size_t len, u_char d[DIGEST])
+{
+	return ssh_digest_memory(SSH_DIGEST_SHA256, mark, len - DIGEST, d,
+	    DIGEST);
+}
+
+int
+sftp_mark_put(const struct sftp_parts *p, uint64_t mtime,
+    const u_char nonce[SFTP_MARK_NONCE], u_char *mark)
+{
+	size_t len = sftp_mark_len(p->size);
+
+	put_head(p, mtime, mark);
+	memcpy(mark + SFTP_MARK_MAGIC_LEN, nonce, SFTP_MARK_NONCE);
+	memcpy(mark + SFTP_MARK_HEAD + NUMBERS, p->copied,
+	    sftp_parts_bitmap(p->size));
+	return digest(mark, len, mark + len - DIGEST);
+}
+
+int
+sftp_mark_get(struct sftp_parts *p, uint64_t mtime, const u_char *mark)
+{
+	u_char head[SFTP_MARK_HEAD + NUMBERS], d[DIGEST];
+	const u_char *bits = mark + sizeof(head);
+	size_t len = sftp_mark_len(p->size);
+	u_int i;
+
+	put_head(p, mtime, head);
+	if (memcmp(mark, head, SFTP_MARK_MAGIC_LEN) != 0 ||
+	    memcmp(mark + SFTP_MARK_HEAD, head + SFTP_MARK_HEAD,
+	    NUMBERS) != 0 ||
+	    digest(mark, len, d) != 0 ||
+	    memcmp(mark + len - DIGEST, d, DIGEST) != 0)
+		return SSH_ERR_INVALID_FORMAT;
+	for (i = 0; i < p->n; i++) {
+		if ((bits[i / 8] & 1 << i % 8) != 0)
+			sftp_parts_copied(p, i);
+	}
+	return 0;
+}

@@ -1,0 +1,60 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_MARK_H
+#define SFTP_MARK_H
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+struct sftp_parts;
+
+/*
+ * The mark of a file that is copied in parts. It stands behind where the file
+ * is to end, so until it is cut off the file is longer than its source: nothing
+ * that looks at sizes takes the file for complete, or for a beginning that can
+ * be appended to. The mark says which parts are there. Pure.
+ *
+ * Its bytes, numbers most significant first: SFTP_MARK_MAGIC; SFTP_MARK_NONCE
+ * random bytes, by which a lane knows the file; the source's size and its time
+ * (s since 1970), 8 bytes each; the size of a part, 8; a bitmap (see
+ * sftp-parts.h); the SHA-256 of all this.
+ */
+#define SFTP_MARK_MAGIC		"\377openssh-bdp 1\r\n"
+#define SFTP_MARK_MAGIC_LEN	16
+#define SFTP_MARK_NONCE		16
+#define SFTP_MARK_HEAD		(SFTP_MARK_MAGIC_LEN + SFTP_MARK_NONCE)
+
+/* Returns the length (bytes) of the mark of a file of `size` bytes. */
+size_t	 sftp_mark_len(uint64_t size);
+
+/*
+ * Writes the mark of p's file, of sftp_mark_len() bytes, into `mark`. mtime is
+ * its source's time (s since 1970). Returns 0 or an SSH_ERR_* code.
+ */
+int	 sftp_mark_put(const struct sftp_parts *p, uint64_t mtime,
+	    const u_char nonce[SFTP_MARK_NONCE], u_char *mark);
+
+/*
+ * Takes the copied parts of p's file from its mark. Returns 0, or
+ * SSH_ERR_INVALID_FORMAT if it is not the mark of a copy of a source with that
+ * size and time. p is then as before.
+ */
+int	 sftp_mark_get(struct sftp_parts *p, uint64_t mtime,
+	    const u_char *mark);
+
+#endif /* SFTP_MARK_H */

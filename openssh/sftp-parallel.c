@@ -1,0 +1,305 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "atomicio.h"
+#include "log.h"
+#include "misc.h"
+#include "sshbuf.h"
+#include "xmalloc.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-conn.h"
+#include "sftp-lanes.h"
+#include "sftp-mark.h"
+#include "sftp-parallel.h"
+#include "sftp-part-job.h"
+#include "sftp-requests.h"
+#include "sftp-resume.h"
+#include "sftp-tree.h"
+
+extern volatile sig_atomic_t interrupted;
+
+/* Bytes of which a digest tells whether they are copied again */
+#define PIECE		(8 * 1024 * 1024)
+
+/* What sftp_parallel_resume() has found for that path; NULL: nothing */
+static struct {
+	char *path;
+	struct sftp_parts parts;
+} resumed;
+
+static void
+forget_resumed(void)
+{
+	if (resumed.path == NULL)
+		return;
+	free(resumed.path);
+	resumed.path = NULL;
+	sftp_parts_free(&resumed.parts);
+}
+
+/* Reads the mark from the target. Returns 0, or -1 if it is shorter. */
+static int
+read_mark(const struct sftp_parallel *f, u_char *mark, size_t len)
+{
+	if (f->upload)
+		return sftp_request_read(f->conn, f->handle, f->handle_len,
+		    f->size, mark, len) == len ? 0 : -1;
+	return pread(f->fd, mark, len, f->size) == (ssize_t)len ? 0 : -1;
+}
+
+/* Returns 1 unless these bytes are known to be others than the source's. */
+static int
+same(const struct sftp_parallel *f, uint64_t offset, uint64_t len)
+{
+	struct sftp_compare c;
+	struct sshbuf *msg;
+	int r;
+
+	if (!sftp_conn_digests(f->conn))
+		return 1;
+	if ((msg = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	sftp_compare_start(&c, f->fd, offset + len);
+	c.asked = offset;
+	do {
+		while (sftp_compare_more(&c)) {
+			if ((r = sftp_compare_ask(&c, msg,
+			    sftp_conn_id(f->conn), f->handle,
+			    f->handle_len)) != 0)
+				fatal_fr(r, "compose");
+			sftp_conn_send(f->conn, msg);
+		}
+		sftp_compare_read(&c);
+		sftp_conn_get(f->conn, msg);
+		if ((r = sftp_compare_reply(&c, msg)) != 0)
+			fatal_fr(r, "parse");
+		sshbuf_reset(msg);
+	} while (sftp_compare_more(&c) || c.outstanding != 0);
+	sshbuf_free(msg);
+	return c.same != SFTP_SAME_NO;
+}
+
+/*
+ * Compares len bytes of parts that were copied, and forgets those that differ:
+ * all at once, then piece by piece if they do.
+ */
+static void
+check_run(const struct sftp_parallel *f, uint64_t offset, uint64_t len)
+{
+	struct sftp_parts *p = &resumed.parts;
+	uint64_t piece = MAXIMUM(PIECE, p->part), n;
+
+	if (same(f, offset, len))
+		return;
+	for (; len != 0; offset += n, len -= n) {
+		n = MINIMUM(len, piece);
+		if (!same(f, offset, n))
+			sftp_parts_forget(p, offset, n);
+	}
+}
+
+int
+sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *begin)
+{
+	struct sftp_parts *p = &resumed.parts;
+	uint64_t offset = 0, len;
+	u_char *mark;
+	size_t mark_len;
+	int found;
+
+	forget_resumed();
+	if (f->size < SFTP_PARALLEL_MIN)
+		return 0;
+	mark_len = sftp_mark_len(f->size);
+	mark = xmalloc(mark_len);
+	sftp_parts_init(p, f->size);
+	found = read_mark(f, mark, mark_len) == 0 &&
+	    sftp_mark_get(p, f->mtime, mark) == 0;
+	free(mark);
+	resumed.path = xstrdup(f->path);
+	if (!found || sftp_parts_begin(p) == 0) {
+		forget_resumed();
+		return 0;
+	}
+	if (!sftp_conn_digests(f->conn))
+		logit("\"%s\": keeping %llu bytes because of the mark of a "
+		    "copy only: the server can't compare content", f->path,
+		    (unsigned long long)p->done);
+	while (sftp_parts_run(p, offset, &offset, &len)) {
+		check_run(f, offset, len);
+		offset += len;
+	}
+	debug("\"%s\": %llu of %llu bytes are there", f->path,
+	    (unsigned long long)p->done, (unsigned long long)p->size);
+	*begin = sftp_parts_begin(p);
+	if (*begin == 0)
+		forget_resumed();
+	return *begin != 0;
+}
+
+/* Returns 1 if the target may be larger by a mark. */
+static int
+may_mark(const struct sftp_parallel *f, size_t mark_len)
+{
+	struct rlimit rl;
+	struct stat st;
+	Attrib a;
+
+	if (f->upload)
+		return sftp_request_stat(f->conn, NULL, f->handle,
+		    f->handle_len, &a) == 0 &&
+		    (a.flags & SSH2_FILEXFER_ATTR_PERMISSIONS) != 0 &&
+		    S_ISREG(a.perm);
+	/* Beyond this limit a signal would end us. */
+	if (getrlimit(RLIMIT_FSIZE, &rl) == 0 &&
+	    rl.rlim_cur < f->size + mark_len)
+		return 0;
+	return fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Cuts the target, or makes it larger. Returns 0 or -1. */
+static int
+set_size(const struct sftp_parallel *f, uint64_t size)
+{
+	if (f->upload)
+		return sftp_request_size(f->conn, f->handle, f->handle_len,
+		    size) == SSH2_FX_OK ? 0 : -1;
+	return ftruncate(f->fd, size);
+}
+
+/* A lane has opened: it takes part. */
+static void
+add_lane(struct sftp_tree *tree, struct sftp_conn *conn, void *ctx)
+{
+	struct sftp_parts_copy *c = ctx;
+	struct sftp_job job = { .conn = conn, .run = sftp_part_job,
+	    .ctx = c };
+
+	if (!c->stop)
+		(void)sftp_tree_run(tree, &c->jobs, &job);
+}
+
+/* Copies the parts. The target has a mark before and after. */
+static void
+copy_parts(struct sftp_parts_copy *c)
+{
+	struct sftp_tree *tree = sftp_conn_tree(c->f->conn);
+	struct sftp_job job = { .conn = c->f->conn, .run = sftp_part_job,
+	    .ctx = c };
+
+	if (sftp_part_mark(c, c->f->conn, c->f->handle,
+	    c->f->handle_len) != 0)
+		return;
+	do {
+		sftp_tree_on_lane(tree, add_lane, c);
+		/* The first lane has the caller's thread. */
+		(void)sftp_part_job(&job);
+		(void)sftp_tree_wait(tree, &c->jobs);
+		/* What a lost lane had is copied again. */
+	} while (!c->stop && !interrupted && sftp_parts_left(&c->parts) != 0);
+	sftp_tree_on_lane(tree, NULL, NULL);
+}
+
+/* Returns 1 if a file with so much to copy is worth it, and can be. */
+static int
+is_worth_it(const struct sftp_parallel *f, uint64_t offset)
+{
+	struct stat st;
+
+	if (!sftp_lanes_wanted(f->conn) || f->size < SFTP_PARALLEL_MIN ||
+	    f->size - MINIMUM(offset, f->size) < SFTP_PARALLEL_MIN)
+		return 0;
+	/* A sparse file is copied as it always was. */
+	return !f->upload || (fstat(f->fd, &st) == 0 &&
+	    (uint64_t)st.st_blocks * 512 >= f->size);
+}
+
+/* Copies the parts that are missing. Returns 0, or -1 without the mark. */
+static int
+copy(struct sftp_parts_copy *c)
+{
+	const struct sftp_parallel *f = c->f;
+	int r = -1;
+
+	arc4random_buf(c->nonce, sizeof(c->nonce));
+	c->mark = xmalloc(c->mark_len);
+	if (may_mark(f, c->mark_len) &&
+	    set_size(f, f->size + c->mark_len) == 0) {
+		*f->counter = c->parts.done;
+		copy_parts(c);
+		debug("\"%s\": %llu bytes are there, copied in parts over %u "
+		    "lanes", f->path, (unsigned long long)c->parts.done,
+		    sftp_lanes_open());
+		r = 0;
+	} else
+		debug("\"%s\" is copied in one stream", f->path);
+	free(c->mark);
+	return r;
+}
+
+uint64_t
+sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
+    void (*read_reply)(struct sftp_conn *, struct sshbuf *))
+{
+	struct sftp_parts_copy c = { .f = f };
+	struct sftp_tree *tree = sftp_conn_tree(f->conn), *own = NULL;
+	int marked;
+
+	marked = resumed.path != NULL && strcmp(resumed.path, f->path) == 0 &&
+	    resumed.parts.size == f->size &&
+	    sftp_parts_begin(&resumed.parts) == offset;
+	if (!marked) {
+		forget_resumed();
+		if (!is_worth_it(f, offset) || f->size > INT64_MAX / 2)
+			return offset;
+		sftp_parts_init(&c.parts, f->size);
+		sftp_parts_have(&c.parts, offset);
+	} else {
+		c.parts = resumed.parts;
+		free(resumed.path);
+		resumed.path = NULL;
+	}
+	c.mark_len = sftp_mark_len(f->size);
+	if (c.mark_len <= sftp_conn_buflen(f->conn, 1)) {
+		if (tree == NULL)
+			own = sftp_tree_of_parts(f->conn, read_reply);
+		if ((tree != NULL || own != NULL) && copy(&c) == 0)
+			marked = 1;
+		sftp_tree_of_parts_free(own);
+	}
+	offset = MAXIMUM(sftp_parts_begin(&c.parts), offset);
+	sftp_parts_free(&c.parts);
+	*f->counter = offset;
+	if (marked && set_size(f, offset) != 0) {
+		error("\"%s\": can't set the size of its copy", f->path);
+		return UINT64_MAX;
+	}
+	return offset;
+}

@@ -1,0 +1,395 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "openbsd-compat/sys-queue.h"
+
+#include "log.h"
+#include "misc.h"
+#include "sshbuf.h"
+#include "xmalloc.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-bottleneck.h"
+#include "sftp-conn.h"
+#include "sftp-inflight.h"
+#include "sftp-parallel.h"
+#include "sftp-part-job.h"
+#include "sftp-requests.h"
+#include "sftp-tree.h"
+
+extern volatile sig_atomic_t interrupted;
+
+/* Bytes that a lane has in flight at least */
+#define FLIGHT_MIN	(2 * 1024 * 1024)
+
+/* Bytes after which the mark is written again */
+#define MARK_STEP	(4 * 1024 * 1024)
+
+/* A part that a lane copies */
+struct part {
+	int i;
+	uint64_t offset, len;	/* bytes */
+	uint64_t asked, copied;	/* bytes of it */
+	TAILQ_ENTRY(part) entry;
+};
+
+/* An outstanding request; part is NULL for that of a mark */
+struct part_request {
+	u_int id;
+	struct part *part;
+	uint64_t offset;
+	size_t len;
+	TAILQ_ENTRY(part_request) entry;
+};
+
+/* A lane that copies parts */
+struct copier {
+	struct sftp_parts_copy *c;
+	const struct sftp_parallel *f;
+	struct sftp_conn *conn;
+	u_char *own_handle;	/* NULL: the first lane, whose file is open */
+	const u_char *handle;
+	size_t handle_len;
+	u_char *data;		/* of an upload's request */
+	size_t piece;		/* bytes of a request */
+	uint64_t in_flight;	/* bytes */
+	int lost;		/* 1: the lane is lost */
+	TAILQ_HEAD(part_list, part) parts;
+	TAILQ_HEAD(, part_request) requests;
+};
+
+/* Returns the bytes of the requests for a part: equal pieces of it. */
+static size_t
+piece_size(const struct sftp_parts_copy *c, struct sftp_conn *conn)
+{
+	u_int buflen = MAXIMUM(sftp_conn_buflen(conn, c->f->upload), 4096);
+	uint64_t n = (c->parts.part + buflen - 1) / buflen;
+
+	return MINIMUM((c->parts.part / n + 4095) / 4096 * 4096, buflen);
+}
+
+/* Opens the file for a lane. Returns 0, or -1 if it is not the same file. */
+static int
+open_file(struct copier *k)
+{
+	u_char head[SFTP_MARK_HEAD];
+	double asked_s = monotime_double();
+	int same;
+	Attrib a;
+
+	k->own_handle = sftp_request_open(k->conn, k->f->path,
+	    k->f->upload ? SSH2_FXF_READ|SSH2_FXF_WRITE : SSH2_FXF_READ,
+	    &k->handle_len);
+	if (k->own_handle == NULL)
+		return -1;
+	sftp_inflight_opened(sftp_conn_inflight(k->conn), asked_s,
+	    monotime_double());
+	k->handle = k->own_handle;
+	if (k->f->upload)
+		same = sftp_request_read(k->conn, k->handle, k->handle_len,
+		    k->f->size, head, sizeof(head)) == sizeof(head) &&
+		    memcmp(head + SFTP_MARK_MAGIC_LEN, k->c->nonce,
+		    SFTP_MARK_NONCE) == 0;
+	else
+		same = sftp_request_stat(k->conn, NULL, k->handle,
+		    k->handle_len, &a) == 0 &&
+		    (a.flags & SSH2_FILEXFER_ATTR_SIZE) != 0 &&
+		    a.size == k->f->size &&
+		    (a.flags & SSH2_FILEXFER_ATTR_ACMODTIME) != 0 &&
+		    a.mtime == k->f->mtime;
+	if (!same)
+		debug("\"%s\": a lane's server has another file",
+		    k->f->path);
+	return same ? 0 : -1;
+}
+
+/* Returns 1 if the lane may have one more request in flight. */
+static int
+may_ask(struct copier *k)
+{
+	struct sftp_inflight *d = sftp_conn_inflight(k->conn);
+	u_int lanes = MAXIMUM(sftp_tree_lanes(sftp_conn_tree(k->conn)), 1);
+	uint64_t most;
+
+	if (k->c->stop || interrupted || k->lost)
+		return 0;
+	/* At the end no lane holds what the others wait for. */
+	most = MAXIMUM(2 * d->cw.bdp,
+	    sftp_parts_left(&k->c->parts) / (2 * lanes));
+	most = MAXIMUM(most, FLIGHT_MIN);
+	most = MINIMUM(most,
+	    (uint64_t)sftp_inflight_max(d, k->piece) * k->piece);
+	return k->in_flight == 0 || k->in_flight + k->piece <= most;
+}
+
+static void
+note_request(struct copier *k, u_int id, struct part *part, uint64_t offset,
+    size_t len)
+{
+	struct part_request *r = xcalloc(1, sizeof(*r));
+
+	r->id = id;
+	r->part = part;
+	r->offset = offset;
+	r->len = len;
+	TAILQ_INSERT_TAIL(&k->requests, r, entry);
+	k->in_flight += len;
+	if (part != NULL)
+		sftp_inflight_ask(sftp_conn_inflight(k->conn), len);
+}
+
+/* Sends a request for a piece of a part. Returns 0, or -1 after an error. */
+static int
+send_piece(struct copier *k, struct part *part, uint64_t offset, size_t len)
+{
+	ssize_t n;
+	u_int id;
+
+	if (!k->f->upload) {
+		id = sftp_request_send_read(k->conn, k->handle, k->handle_len,
+		    offset, len);
+	} else {
+		sftp_bottleneck_now(SFTP_FILES);
+		n = pread(k->f->fd, k->data, len, offset);
+		sftp_bottleneck_now(SFTP_WORKS);
+		/* The stream that copies what is left finds out why. */
+		if (n != (ssize_t)len)
+			return -1;
+		id = sftp_request_send_write(k->conn, k->handle, k->handle_len,
+		    offset, k->data, len);
+	}
+	note_request(k, id, part, offset, len);
+	return 0;
+}
+
+/* Sends the next piece, of a new part if need be. Returns 0 if none is left. */
+static int
+send_next(struct copier *k)
+{
+	struct part *part = TAILQ_LAST(&k->parts, part_list);
+	uint64_t offset, len;
+	size_t n;
+	int i;
+
+	if (part == NULL || part->asked == part->len) {
+		if ((i = sftp_parts_next(&k->c->parts, &offset, &len)) == -1)
+			return 0;
+		part = xcalloc(1, sizeof(*part));
+		part->i = i;
+		part->offset = offset;
+		part->len = len;
+		TAILQ_INSERT_TAIL(&k->parts, part, entry);
+	}
+	n = MINIMUM(k->piece, part->len - part->asked);
+	offset = part->offset + part->asked;
+	part->asked += n;
+	if (send_piece(k, part, offset, n) != 0)
+		k->c->stop = 1;
+	return 1;
+}
+
+int
+sftp_part_mark(struct sftp_parts_copy *c, struct sftp_conn *conn,
+    const u_char *handle, size_t handle_len)
+{
+	struct sshbuf *msg;
+	u_int id, got, status;
+
+	if (sftp_mark_put(&c->parts, c->f->mtime, c->nonce, c->mark) != 0)
+		return -1;
+	c->marked = c->parts.done;
+	if (!c->f->upload)
+		return pwrite(c->f->fd, c->mark, c->mark_len, c->f->size) ==
+		    (ssize_t)c->mark_len ? 0 : -1;
+	if ((msg = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	id = sftp_request_send_write(conn, handle, handle_len, c->f->size,
+	    c->mark, c->mark_len);
+	(void)sftp_request_reply(conn, msg, &got, &status);
+	if (got != id)
+		fatal("ID mismatch (%u != %u)", got, id);
+	sshbuf_free(msg);
+	return status == SSH2_FX_OK ? 0 : -1;
+}
+
+/* Writes the mark if enough was copied since, or sends it. */
+static void
+mark(struct copier *k)
+{
+	struct sftp_parts_copy *c = k->c;
+	u_int id;
+
+	if (c->stop || c->marking || c->parts.done - c->marked < MARK_STEP)
+		return;
+	if (!c->f->upload) {
+		if (sftp_part_mark(c, NULL, NULL, 0) != 0)
+			c->stop = 1;
+		return;
+	}
+	if (sftp_mark_put(&c->parts, c->f->mtime, c->nonce, c->mark) != 0)
+		return;
+	c->marked = c->parts.done;
+	c->marking = 1;
+	id = sftp_request_send_write(k->conn, k->handle, k->handle_len,
+	    c->f->size, c->mark, c->mark_len);
+	note_request(k, id, NULL, c->f->size, c->mark_len);
+}
+
+/* Notes that len bytes of a part are at the target. */
+static void
+copied(struct copier *k, struct part *part, size_t len)
+{
+	part->copied += len;
+	*k->f->counter += len;
+	sftp_bottleneck_bytes(len);
+	if (part->copied != part->len)
+		return;
+	sftp_parts_copied(&k->c->parts, part->i);
+	TAILQ_REMOVE(&k->parts, part, entry);
+	free(part);
+	mark(k);
+}
+
+/* Takes the data of a READ. Returns the number of bytes, or -1. */
+static ssize_t
+take_data(struct copier *k, const struct part_request *r, struct sshbuf *msg)
+{
+	const u_char *data;
+	size_t len;
+	ssize_t n;
+
+	if (sshbuf_get_string_direct(msg, &data, &len) != 0 || len == 0)
+		return -1;
+	if (len > r->len)
+		fatal("Received more data than asked for %zu > %zu", len,
+		    r->len);
+	sftp_bottleneck_now(SFTP_FILES);
+	n = pwrite(k->f->fd, data, len, r->offset);
+	sftp_bottleneck_now(SFTP_WORKS);
+	return n == (ssize_t)len ? n : -1;
+}
+
+/* Returns the request with that id, which the caller frees. */
+static struct part_request *
+take_request(struct copier *k, u_int id)
+{
+	struct part_request *r;
+
+	TAILQ_FOREACH(r, &k->requests, entry) {
+		if (r->id != id)
+			continue;
+		TAILQ_REMOVE(&k->requests, r, entry);
+		return r;
+	}
+	fatal("Unexpected reply %u", id);
+}
+
+/* Takes the next reply. */
+static void
+take_reply(struct copier *k, struct sshbuf *msg)
+{
+	struct sftp_inflight *d = sftp_conn_inflight(k->conn);
+	struct part_request *r;
+	u_int id, status;
+	u_char type;
+	ssize_t n;
+
+	type = sftp_request_reply(k->conn, msg, &id, &status);
+	r = take_request(k, id);
+	k->in_flight -= r->len;
+	if (r->part == NULL)
+		k->c->marking = 0;
+	else
+		sftp_inflight_end(d, r->len);
+	if (type != (k->f->upload ? SSH2_FXP_STATUS : SSH2_FXP_DATA) ||
+	    status != SSH2_FX_OK) {
+		if (sftp_tree_lost(sftp_conn_tree(k->conn), k->conn))
+			k->lost = 1;
+		else
+			k->c->stop = 1;
+	} else if (r->part != NULL) {
+		n = k->f->upload ? (ssize_t)r->len : take_data(k, r, msg);
+		if (n == -1)
+			k->c->stop = 1;
+		else {
+			sftp_inflight_got(d, n, monotime_double());
+			/* A server may return less than was asked for. */
+			if (n != (ssize_t)r->len && send_piece(k, r->part,
+			    r->offset + n, r->len - n) != 0)
+				k->c->stop = 1;
+			copied(k, r->part, n);
+		}
+	}
+	free(r);
+}
+
+/* Gives back what was not copied. */
+static void
+give_back(struct copier *k)
+{
+	struct part *part;
+
+	while ((part = TAILQ_FIRST(&k->parts)) != NULL) {
+		TAILQ_REMOVE(&k->parts, part, entry);
+		*k->f->counter -= part->copied;
+		sftp_parts_back(&k->c->parts, part->i);
+		free(part);
+	}
+}
+
+int
+sftp_part_job(struct sftp_job *job)
+{
+	struct sftp_parts_copy *c = job->ctx;
+	struct copier k = { .c = c, .f = c->f, .conn = job->conn };
+	struct sshbuf *msg;
+
+	TAILQ_INIT(&k.parts);
+	TAILQ_INIT(&k.requests);
+	if ((msg = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	k.piece = piece_size(c, k.conn);
+	k.handle = c->f->handle;
+	k.handle_len = c->f->handle_len;
+	if (k.conn != c->f->conn && open_file(&k) != 0)
+		goto out;
+	k.data = c->f->upload ? xmalloc(k.piece) : NULL;
+	for (;;) {
+		while (may_ask(&k) && send_next(&k))
+			;
+		if (TAILQ_EMPTY(&k.requests))
+			break;
+		take_reply(&k, msg);
+	}
+	give_back(&k);
+ out:
+	if (k.own_handle != NULL)
+		sftp_request_close(k.conn, k.own_handle, k.handle_len);
+	free(k.own_handle);
+	free(k.data);
+	sshbuf_free(msg);
+	return 0;
+}

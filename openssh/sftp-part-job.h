@@ -1,0 +1,58 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_PART_JOB_H
+#define SFTP_PART_JOB_H
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+#include "sftp-mark.h"
+#include "sftp-parts.h"
+#include "sftp-tree.h"
+
+struct sftp_conn;
+struct sftp_parallel;
+
+/* A file whose parts are copied by several lanes: see sftp-parallel.c. */
+struct sftp_parts_copy {
+	const struct sftp_parallel *f;
+	struct sftp_parts parts;
+	struct sftp_jobs jobs;	/* one for each lane but the first */
+	int stop;		/* 1: an error; what is left is not copied */
+	u_char nonce[SFTP_MARK_NONCE];
+	u_char *mark;		/* room for mark_len bytes */
+	size_t mark_len;
+	uint64_t marked;	/* bytes of the parts in the last mark */
+	int marking;		/* 1: that mark is outstanding */
+};
+
+/*
+ * Writes the mark to the target, and waits. Returns 0 or -1. The handle is of
+ * an upload's target.
+ */
+int	 sftp_part_mark(struct sftp_parts_copy *c, struct sftp_conn *conn,
+	    const u_char *handle, size_t handle_len);
+
+/*
+ * Copies parts over the job's lane until none is left, as a job's run(). Its
+ * ctx is the struct sftp_parts_copy. Returns 0: what is not copied, c->parts
+ * says.
+ */
+int	 sftp_part_job(struct sftp_job *job);
+
+#endif /* SFTP_PART_JOB_H */

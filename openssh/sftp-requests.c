@@ -1,0 +1,275 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "sshbuf.h"
+#include "ssherr.h"
+#include "xmalloc.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-conn.h"
+#include "sftp-replies.h"
+#include "sftp-requests.h"
+
+static struct sshbuf *
+new_msg(void)
+{
+	struct sshbuf *msg;
+
+	if ((msg = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	return msg;
+}
+
+/* Begins a request in an empty message. Returns its id. */
+static u_int
+begin(struct sftp_conn *conn, struct sshbuf *msg, u_char type)
+{
+	u_int id = sftp_conn_id(conn);
+	int r;
+
+	sshbuf_consume(msg, sshbuf_len(msg));
+	if ((r = sshbuf_put_u8(msg, type)) != 0 ||
+	    (r = sshbuf_put_u32(msg, id)) != 0)
+		fatal_fr(r, "compose");
+	return id;
+}
+
+static void
+put_string(struct sshbuf *msg, const void *s, size_t len)
+{
+	int r;
+
+	if ((r = sshbuf_put_string(msg, s, len)) != 0)
+		fatal_fr(r, "compose");
+}
+
+static void
+put_u64(struct sshbuf *msg, uint64_t v)
+{
+	int r;
+
+	if ((r = sshbuf_put_u64(msg, v)) != 0)
+		fatal_fr(r, "compose");
+}
+
+static void
+put_u32_or_fatal(struct sshbuf *msg, uint32_t v)
+{
+	int r;
+
+	if ((r = sshbuf_put_u32(msg, v)) != 0)
+		fatal_fr(r, "compose");
+}
+
+static void
+put_attrib(struct sshbuf *msg, const Attrib *a)
+{
+	int r;
+
+	if ((r = encode_attrib(msg, (Attrib *)a)) != 0)
+		fatal_fr(r, "compose");
+}
+
+u_char
+sftp_request_reply(struct sftp_conn *conn, struct sshbuf *msg, u_int *id,
+    u_int *status)
+{
+	u_char type;
+	int r;
+
+	sftp_conn_get(conn, msg);
+	if ((r = sshbuf_get_u8(msg, &type)) != 0 ||
+	    (r = sshbuf_get_u32(msg, id)) != 0)
+		fatal_fr(r, "parse");
+	*status = SSH2_FX_OK;
+	if (type == SSH2_FXP_STATUS && (r = sshbuf_get_u32(msg, status)) != 0)
+		fatal_fr(r, "parse status");
+	return type;
+}
+
+/* Sends a request and waits for its reply, as sftp_request_reply(). */
+static u_char
+ask(struct sftp_conn *conn, struct sshbuf *msg, u_int id, u_int *status)
+{
+	u_int got;
+	u_char type;
+
+	sftp_conn_send(conn, msg);
+	type = sftp_request_reply(conn, msg, &got, status);
+	if (got != id)
+		fatal("ID mismatch (%u != %u)", got, id);
+	return type;
+}
+
+u_char *
+sftp_request_open(struct sftp_conn *conn, const char *path, u_int flags,
+    size_t *handle_len)
+{
+	struct sshbuf *msg = new_msg();
+	u_char *handle = NULL;
+	u_int id, status;
+	Attrib none;
+
+	attrib_clear(&none);
+	id = begin(conn, msg, SSH2_FXP_OPEN);
+	put_string(msg, path, strlen(path));
+	put_u32_or_fatal(msg, flags);
+	put_attrib(msg, &none);
+	if (ask(conn, msg, id, &status) == SSH2_FXP_HANDLE &&
+	    sshbuf_get_string(msg, &handle, handle_len) != 0)
+		handle = NULL;
+	sshbuf_free(msg);
+	return handle;
+}
+
+void
+sftp_request_close(struct sftp_conn *conn, const u_char *handle,
+    size_t handle_len)
+{
+	struct sshbuf *msg = new_msg();
+
+	(void)begin(conn, msg, SSH2_FXP_CLOSE);
+	put_string(msg, handle, handle_len);
+	sftp_conn_send(conn, msg);
+	sftp_reply_ignore(sftp_conn_tree(conn));
+	sshbuf_free(msg);
+}
+
+int
+sftp_request_stat(struct sftp_conn *conn, const char *path,
+    const u_char *handle, size_t handle_len, Attrib *a)
+{
+	struct sshbuf *msg = new_msg();
+	u_int id, status;
+	int r = -1;
+
+	id = begin(conn, msg, handle != NULL ? SSH2_FXP_FSTAT : SSH2_FXP_STAT);
+	if (handle != NULL)
+		put_string(msg, handle, handle_len);
+	else
+		put_string(msg, path, strlen(path));
+	if (ask(conn, msg, id, &status) == SSH2_FXP_ATTRS)
+		r = decode_attrib(msg, a) == 0 ? 0 : -1;
+	sshbuf_free(msg);
+	return r;
+}
+
+u_int
+sftp_request_size(struct sftp_conn *conn, const u_char *handle,
+    size_t handle_len, uint64_t size)
+{
+	struct sshbuf *msg = new_msg();
+	u_int id, status;
+	Attrib a;
+
+	attrib_clear(&a);
+	a.flags = SSH2_FILEXFER_ATTR_SIZE;
+	a.size = size;
+	id = begin(conn, msg, SSH2_FXP_FSETSTAT);
+	put_string(msg, handle, handle_len);
+	put_attrib(msg, &a);
+	if (ask(conn, msg, id, &status) != SSH2_FXP_STATUS)
+		status = SSH2_FX_BAD_MESSAGE;
+	sshbuf_free(msg);
+	return status;
+}
+
+u_int
+sftp_request_dir(struct sftp_conn *conn, const char *path, int make)
+{
+	struct sshbuf *msg = new_msg();
+	u_int id, status;
+	Attrib a;
+
+	attrib_clear(&a);
+	a.flags = SSH2_FILEXFER_ATTR_PERMISSIONS;
+	a.perm = 0700;
+	id = begin(conn, msg, make ? SSH2_FXP_MKDIR : SSH2_FXP_RMDIR);
+	put_string(msg, path, strlen(path));
+	if (make)
+		put_attrib(msg, &a);
+	if (ask(conn, msg, id, &status) != SSH2_FXP_STATUS)
+		status = SSH2_FX_BAD_MESSAGE;
+	sshbuf_free(msg);
+	return status;
+}
+
+u_int
+sftp_request_send_read(struct sftp_conn *conn, const u_char *handle,
+    size_t handle_len, uint64_t offset, u_int len)
+{
+	struct sshbuf *msg = new_msg();
+	u_int id = begin(conn, msg, SSH2_FXP_READ);
+
+	put_string(msg, handle, handle_len);
+	put_u64(msg, offset);
+	put_u32_or_fatal(msg, len);
+	sftp_conn_send(conn, msg);
+	sshbuf_free(msg);
+	return id;
+}
+
+u_int
+sftp_request_send_write(struct sftp_conn *conn, const u_char *handle,
+    size_t handle_len, uint64_t offset, const u_char *data, size_t len)
+{
+	struct sshbuf *msg = new_msg();
+	u_int id = begin(conn, msg, SSH2_FXP_WRITE);
+
+	put_string(msg, handle, handle_len);
+	put_u64(msg, offset);
+	put_string(msg, data, len);
+	sftp_conn_send(conn, msg);
+	sshbuf_free(msg);
+	return id;
+}
+
+size_t
+sftp_request_read(struct sftp_conn *conn, const u_char *handle,
+    size_t handle_len, uint64_t offset, u_char *data, size_t len)
+{
+	struct sshbuf *msg = new_msg();
+	const u_char *got;
+	size_t have = 0, n;
+	u_int id, want, reply_id, status;
+
+	while (have < len) {
+		want = len - have > 32768 ? 32768 : len - have;
+		id = sftp_request_send_read(conn, handle, handle_len,
+		    offset + have, want);
+		if (sftp_request_reply(conn, msg, &reply_id, &status) !=
+		    SSH2_FXP_DATA)
+			break;
+		if (reply_id != id)
+			fatal("ID mismatch (%u != %u)", reply_id, id);
+		if (sshbuf_get_string_direct(msg, &got, &n) != 0 || n == 0 ||
+		    n > want)
+			break;
+		memcpy(data + have, got, n);
+		have += n;
+	}
+	sshbuf_free(msg);
+	return have;
+}

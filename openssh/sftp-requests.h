@@ -1,0 +1,81 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_REQUESTS_H
+#define SFTP_REQUESTS_H
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+struct sftp_conn;
+struct sshbuf;
+
+/*
+ * Requests of lanes, and what their replies say. None of these logs an error:
+ * a lane that can't be used is no error.
+ */
+
+/*
+ * Opens the file at path, with the SSH2_FXF_* flags. Returns its handle, or
+ * NULL if the server refuses. The caller frees it.
+ */
+u_char	*sftp_request_open(struct sftp_conn *conn, const char *path,
+	    u_int flags, size_t *handle_len);
+
+/* Closes a handle. No reply is waited for. Needs a tree. */
+void	 sftp_request_close(struct sftp_conn *conn, const u_char *handle,
+	    size_t handle_len);
+
+/*
+ * Asks for the attributes of the file with a handle, or of the file at path if
+ * handle is NULL. Returns 0, or -1 if the server refuses.
+ */
+int	 sftp_request_stat(struct sftp_conn *conn, const char *path,
+	    const u_char *handle, size_t handle_len, Attrib *a);
+
+/* Sets the size (bytes) of a file. Returns 0, or the SSH2_FX_* status. */
+u_int	 sftp_request_size(struct sftp_conn *conn, const u_char *handle,
+	    size_t handle_len, uint64_t size);
+
+/* Makes or removes a directory. Returns 0, or the SSH2_FX_* status. */
+u_int	 sftp_request_dir(struct sftp_conn *conn, const char *path, int make);
+
+/*
+ * Reads len bytes from `offset` on. Returns how many came, 0 at the end of the
+ * file or if the server refuses.
+ */
+size_t	 sftp_request_read(struct sftp_conn *conn, const u_char *handle,
+	    size_t handle_len, uint64_t offset, u_char *data, size_t len);
+
+/* Sends a READ and returns its id. */
+u_int	 sftp_request_send_read(struct sftp_conn *conn, const u_char *handle,
+	    size_t handle_len, uint64_t offset, u_int len);
+
+/* Sends a WRITE and returns its id. */
+u_int	 sftp_request_send_write(struct sftp_conn *conn, const u_char *handle,
+	    size_t handle_len, uint64_t offset, const u_char *data,
+	    size_t len);
+
+/*
+ * Waits for a reply of any request. Sets its id, and the status: SSH2_FX_OK
+ * stands for any reply that is no status, too. `msg` then holds what follows
+ * the id, for a status what follows the number. Returns the reply's type.
+ */
+u_char	 sftp_request_reply(struct sftp_conn *conn, struct sshbuf *msg,
+	    u_int *id, u_int *status);
+
+#endif /* SFTP_REQUESTS_H */
