@@ -61,16 +61,16 @@ static const char *const ssh_options[] = {
 static struct {
 	char *program;
 	char **argv;
-	struct sftp_spacing spacing;
 } first;
+static struct sftp_spacing spacing;
 static int direct;		/* 1: it is an sftp server */
 
 static int
 may_connect(void *ctx, double now_s)
 {
-	if (!sftp_spacing_may(&first.spacing, now_s))
+	if (!sftp_spacing_may(&spacing, now_s))
 		return 0;
-	sftp_spacing_begin(&first.spacing, now_s);
+	sftp_spacing_begin(&spacing, now_s);
 	return 1;
 }
 
@@ -160,7 +160,7 @@ sftp_connections_first(const char *program, char *const argv[])
 		first.argv[n++] = xstrdup(ssh_options[i]);
 	for (i = 1; i < k; i++)
 		first.argv[n++] = xstrdup(argv[i]);
-	sftp_spacing_begin(&first.spacing, monotime_double());
+	sftp_spacing_begin(&spacing, monotime_double());
 	sftp_lanes_source(&source);
 }
 

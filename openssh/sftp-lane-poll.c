@@ -102,8 +102,10 @@ receive(struct sftp_tree *tree, struct server *s)
 		sftp_reply_hand_over(tree, s, msg);
 	}
 	sshbuf_free(msg);
-	if (r == -1)
+	if (r == -1 && s == &tree->servers[0])
 		fatal("Received message too long");
+	if (r == -1)
+		lose(tree, s, "it sent no message");
 }
 
 /* Waits for any of the descriptors. */

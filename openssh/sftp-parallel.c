@@ -227,18 +227,27 @@ copy_parts(struct sftp_parts_copy *c)
 	sftp_tree_on_lane(tree, NULL, NULL);
 }
 
+/* Returns 1 if a file of `size` bytes is known to have a hole, else 0. */
+static int
+has_hole(int fd, uint64_t size)
+{
+	off_t hole = -1;
+
+#ifdef SEEK_HOLE
+	hole = lseek(fd, 0, SEEK_HOLE);
+#endif
+	return hole != -1 && (uint64_t)hole < size;
+}
+
 /* Returns 1 if a file with so much to copy is worth it, and can be. */
 static int
 is_worth_it(const struct sftp_parallel *f, uint64_t offset)
 {
-	struct stat st;
-
 	if (!sftp_lanes_wanted(f->conn) || f->size < SFTP_PARALLEL_MIN ||
 	    f->size - MINIMUM(offset, f->size) < SFTP_PARALLEL_MIN)
 		return 0;
 	/* A sparse file is copied as it always was. */
-	return !f->upload || (fstat(f->fd, &st) == 0 &&
-	    (uint64_t)st.st_blocks * 512 >= f->size);
+	return !f->upload || !has_hole(f->fd, f->size);
 }
 
 /* Copies the parts that are missing. Returns 0, or -1 without the mark. */

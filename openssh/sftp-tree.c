@@ -512,6 +512,17 @@ sftp_tree_wait(struct sftp_tree *tree, struct sftp_jobs *jobs)
 	return jobs->failed ? -1 : 0;
 }
 
+/*
+ * Waits until lanes have been checked, if this is the fiber that copies the
+ * tree's own directory: its attributes are set after that.
+ */
+static void
+wait_checks(struct sftp_tree *tree)
+{
+	if (current_worker(tree)->job.run == NULL)
+		(void)sftp_tree_wait(tree, &tree->checks);
+}
+
 void
 sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
@@ -519,6 +530,7 @@ sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs)
 		jobs->waiter = sftp_fiber_current(tree->fibers);
 		sftp_fiber_yield(tree->fibers);
 	}
+	wait_checks(tree);
 }
 
 void

@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+from loopback import place as loopback_place, read  # noqa: F401
 from sftp_tools import OURS, SERVER, STOCK, content, digests, entries, run
 
 MIB = 1 << 20
@@ -130,12 +131,12 @@ def test_over_another_file(large, tool, direction, before):
 @BOTH
 def test_a_tree(place, tool, direction):
     tree(place.source)
-    assert place.copy(tool, direction, "-l160000") == (0, "")
-    assert digests(place.dest) == digests(place.source)
+    for name in ("", "deep", "deep/1"):
+        os.utime(place.source / name, (1234567890, 1234567890))
+    assert place.copy(tool, direction, "-l160000", "-p") == (0, "")
+    assert entries(place.dest) == entries(place.source)
     assert len(place.pids()) == 4
     assert sum(n > 5 * MIB for n in place.moved()) >= 1
-    # None of the directories that tell whether a lane has the same files
-    assert not [n for n in os.listdir(place.dest) if n.startswith(".scp")]
 
 
 @BOTH
@@ -452,3 +453,72 @@ def test_killed_at_any_moment(place, direction, what):
                                    else again)
         assert status == 0, (who, error)
         assert digests(place.dest) == digests(place.source), (who, error)
+
+
+# Logins
+
+def ssh_copy(here, direction, *options, program=f"{OURS}/ssh"):
+    """scp over sshd in here; its connections are those that sshd has seen."""
+    ends = [f"root@127.0.0.1:{here.path('source')}", here.path("dest")] \
+        if direction == "get" else \
+        [here.path("source"), f"root@127.0.0.1:{here.path('dest')}"]
+    argv = [f"{OURS}/scp", "-q", "-S", program, "-P2222",
+            *here.ssh()[1:3], *here.ssh()[5:], SLOW,
+            "-X", "connections=4", *options, *ends]
+    return here.run(argv)
+
+
+@pytest.fixture
+def login_place(loopback_place):                        # noqa: F811
+    with open(loopback_place.path("source"), "wb") as f:
+        f.write(content(SIZE))
+    return loopback_place
+
+
+def logins(sshd):
+    return read(sshd.log).count("Accepted publickey")
+
+
+@BOTH
+def test_logins(login_place, direction):
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
+    done = ssh_copy(here, direction)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
+    assert logins(sshd) == 4
+    wait_for(lambda: not here.processes("ssh", "scp", "sftp-server"))
+
+
+@BOTH
+def test_logins_that_are_refused(login_place, direction):
+    """They are those of a user who has to give a password, or whom the server
+    doesn't know. Nobody is asked, and nothing is said."""
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}",
+                     "PasswordAuthentication yes")
+    program = here.path("ssh")
+    with open(program, "w") as f:
+        f.write(f'#!/bin/sh\nmkdir {here.path("first")} 2>/dev/null ||\n'
+                f'set -- -l nosuch "$@"\nexec {OURS}/ssh "$@"\n')
+    os.chmod(program, 0o755)
+    done = ssh_copy(here, direction, program=program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
+    assert logins(sshd) == 1
+    assert read(sshd.log).count("Invalid user nosuch") == 3
+    assert "Failed password" not in read(sshd.log)
+
+
+def test_a_master_is_not_shared(login_place):
+    """Nor does a lane become one."""
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
+    done = ssh_copy(here, "put", "-oControlMaster=auto",
+                    f"-oControlPath={here.path('master')}",
+                    "-oLocalCommand=touch " + here.path("ran"),
+                    "-oPermitLocalCommand=yes",
+                    "-oLocalForward=2223 127.0.0.1:2222")
+    assert done.returncode == 0, done.stderr
+    assert logins(sshd) == 4
+    assert not os.path.exists(here.path("ran"))

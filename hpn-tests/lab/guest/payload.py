@@ -13,11 +13,15 @@ def stamp(i):
     return hashlib.sha256(str(i).encode()).digest() * 8
 
 
-def make(path, size):
+def make(path, size, holes=True):
+    """Without holes it has the same content."""
+    zeros = b"" if holes else bytes(BLOCK - len(stamp(0)))
     with open(path, "wb") as f:
         for i in range(size // BLOCK):
             f.seek(i * BLOCK)
-            f.write(stamp(i))
+            f.write(stamp(i) + zeros)
+        if not holes:
+            f.write(bytes(size % BLOCK))
         f.truncate(size)
 
 

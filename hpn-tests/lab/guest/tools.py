@@ -331,6 +331,8 @@ def copy(spec):
         argv.append("-rp")
     argv = [f"{spec['client']}/{argv[0]}", "-vv", "-S",
             f"{spec['client']}/ssh", "-F", f"{LAB}/ssh_config"] + argv[1:]
+    if "connections" in spec:
+        argv += ["-X", f"connections={spec['connections']}"]
     if spec["tool"] == "sftp":
         with open(f"{LAB}/batch", "w") as f:
             f.write(f"{spec['direction']} {SOURCE} {path}\n")
