@@ -4,8 +4,6 @@ buffers of TCP at both ends, and a server of stock."""
 from scene import scenario
 from spec import GB, transfer
 
-SPACED = 5      # connections that begin in 30 s, at most: see sftp-spacing.h
-
 
 def copy(direction, path="1g-200ms", **fields):
     fields = {"server": "stock", "tcp_buffers": "default", **fields}
@@ -21,6 +19,7 @@ def pair(direction, **fields):
 @scenario("connections-get", "netem", **pair("get"))
 @scenario("connections-put", "netem", **pair("put"))
 def test_eight(scene, measured):
-    """Time of the whole command, of stock's."""
+    """Time of the whole command, of stock's. No more than five of the eight
+    connections begin in the first 30 s (sftp-spacing.h)."""
     measured.at_most("of stock's time", scene["eight"].result["seconds"] /
                      scene["stock"].result["seconds"], 1 / 3.5, "{:.3f}")
