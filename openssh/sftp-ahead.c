@@ -140,7 +140,7 @@ put_file(struct sftp_ahead *a, const struct sftp_plan *plan, u_int id,
 struct sftp_ahead *
 sftp_ahead_compose(const struct sftp_plan *plan, u_int *id, struct sshbuf *out)
 {
-	const size_t len[] = { SFTP_AHEAD_DATA, SFTP_AHEAD_READ };
+	const size_t len[] = { SFTP_AHEAD_READ, SFTP_AHEAD_READ };
 	struct sftp_ahead *a = xcalloc(1, sizeof(*a));
 	struct sshbuf *msg;
 	u_int i;

@@ -29,8 +29,8 @@ struct sshbuf;
  * until the question is asked. What was not foreseen is done in the usual way.
  */
 
-#define SFTP_AHEAD_DATA		32768	/* bytes of a file */
-#define SFTP_AHEAD_READ		512	/* bytes asked for behind them */
+#define SFTP_AHEAD_DATA		32768	/* bytes of an upload */
+#define SFTP_AHEAD_READ		(255 * 1024)	/* bytes asked for at once */
 
 struct sftp_ahead;
 
