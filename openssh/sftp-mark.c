@@ -30,6 +30,8 @@
 #define NUMBERS		24	/* bytes */
 #define DIGEST		32	/* bytes */
 
+static const u_char magic[SFTP_MARK_MAGIC_LEN] = SFTP_MARK_MAGIC;
+
 size_t
 sftp_mark_len(uint64_t size)
 {
@@ -40,7 +42,7 @@ sftp_mark_len(uint64_t size)
 static void
 put_head(const struct sftp_parts *p, uint64_t mtime, u_char *mark)
 {
-	memcpy(mark, SFTP_MARK_MAGIC, SFTP_MARK_MAGIC_LEN);
+	memcpy(mark, magic, sizeof(magic));
 	put_u64(mark + SFTP_MARK_HEAD, p->size);
 	put_u64(mark + SFTP_MARK_HEAD + 8, mtime);
 	put_u64(mark + SFTP_MARK_HEAD + 16, p->part);

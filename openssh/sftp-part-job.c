@@ -350,14 +350,14 @@ take_reply(struct copier *k, struct sshbuf *msg)
 static void
 give_back(struct copier *k)
 {
-	struct part *part;
+	struct part *part, *next;
 
-	while ((part = TAILQ_FIRST(&k->parts)) != NULL) {
-		TAILQ_REMOVE(&k->parts, part, entry);
+	TAILQ_FOREACH_SAFE(part, &k->parts, entry, next) {
 		*k->f->counter -= part->copied;
 		sftp_parts_back(&k->c->parts, part->i);
 		free(part);
 	}
+	TAILQ_INIT(&k->parts);
 }
 
 int
