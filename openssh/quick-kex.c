@@ -102,10 +102,12 @@ banner_failed(struct ssh *ssh, int r)
 	if (q.state != SENT)
 		return r;
 	/*
-	 * A server that says why it takes nobody is not asked twice. A proxy
-	 * ends if it does not reach the server.
+	 * A server that says why it takes nobody is not asked twice, but one
+	 * that is slow to say more is. A proxy ends if it does not reach the
+	 * server.
 	 */
-	if (is_final(r) || ssh->kex->lines != 0 || q.proxied) {
+	if (is_final(r) || q.proxied ||
+	    (ssh->kex->lines != 0 && r != SSH_ERR_CONN_TIMEOUT)) {
 		quick_hold_end(0);
 		return r;
 	}

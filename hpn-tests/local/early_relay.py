@@ -21,12 +21,13 @@ class Relay:
     """mode: what becomes of a connection whose client has sent more than its
     banner: "pass"; "close"; "hang"; or bytes to send, and then to close. With
     always it becomes of every connection. inject is sent behind the server's
-    banner, before in front of it. hangs_with is sent before it hangs."""
+    banner, before in front of it, slow_s earlier if something came early.
+    hangs_with is sent before it hangs."""
 
     def __init__(self, place, mode="pass", inject=b"", always=False,
                  before=b""):
         self.mode, self.inject, self.always = mode, inject, always
-        self.before, self.hangs_with = before, b""
+        self.before, self.slow_s, self.hangs_with = before, 0, b""
         self.place, self.connections = place, []
         self.listener = place.inside(self.listen)
         threading.Thread(target=self.serve, daemon=True).start()
@@ -66,6 +67,9 @@ class Relay:
                     client.sendall(self.mode)
                 return
             client.sendall(self.before)
+            if len(connection.early) > banner and select.select(
+                    [client], [], [], self.slow_s)[0]:
+                return              # the client has closed it
             self.both(client, connection)
 
     @staticmethod

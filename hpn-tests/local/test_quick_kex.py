@@ -219,6 +219,18 @@ def test_lines_before_the_banner(home, relay):
     assert is_early(relay.connections[0]) and relay.counted() == 1
 
 
+def test_slow_banner_behind_lines(home, relay):
+    """Stock waits for it, as long as it takes."""
+    relay.before = b"Welcome\r\n"
+    remember(home)
+    relay.counted()
+    relay.slow_s = 12
+    silent(home)
+    assert is_early(relay.connections[0]) and relay.counted() == 2
+    silent(home)
+    assert relay.counted() == 1
+
+
 @pytest.mark.parametrize("tree", [OURS, STOCK])
 def test_other_key_exchange(home, relay, tree):
     """A server that has lost the one that was negotiated: one more connection,
