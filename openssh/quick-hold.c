@@ -36,12 +36,42 @@ static struct {
 	int	ending;		/* ssh exits: no message is held back */
 } held;
 
+/* Undoes what strnvis() in log.c did to a message: it does so again. */
+static void
+unescape(char *msg)
+{
+	static const char from[] = "abfnrtv", to[] = "\a\b\f\n\r\t\v";
+	const char *name;
+	char *in = msg, *out = msg;
+	int i, c;
+
+	while (*in != '\0') {
+		if (in[0] != '\\' || in[1] == '\0') {
+			*out++ = *in++;
+			continue;
+		}
+		in++;
+		if (*in >= '0' && *in <= '3') {
+			for (i = c = 0; i < 3 && *in >= '0' && *in <= '7'; i++)
+				c = c * 8 + *in++ - '0';
+			*out++ = c;
+			continue;
+		}
+		name = strchr(from, *in);
+		*out++ = name == NULL ? *in : to[name - from];
+		in++;
+	}
+	*out = '\0';
+}
+
 /* A log_handler_fn */
 static void
-hold(LogLevel level, int forced, const char *msg, void *ctx)
+hold(LogLevel level, int forced, const char *escaped, void *ctx)
 {
+	char *msg = xstrdup(escaped);
 	size_t i;
 
+	unescape(msg);
 	/* The latter is what ssh_packet_disconnect() says; then ssh exits. */
 	if (level == SYSLOG_LEVEL_FATAL ||
 	    strncmp(msg, "Disconnecting ", 14) == 0)
@@ -49,14 +79,17 @@ hold(LogLevel level, int forced, const char *msg, void *ctx)
 	if (!held.ending && held.num < HELD_MAX &&
 	    (level == SYSLOG_LEVEL_ERROR || level == SYSLOG_LEVEL_INFO)) {
 		held.level[held.num] = level;
-		held.msg[held.num++] = xstrdup(msg);
+		held.msg[held.num++] = msg;
 		return;
 	}
-	for (i = 0; held.ending && i < held.num; i++)
+	for (i = 0; held.ending && i < held.num; i++) {
 		sshlogdirect(held.level[i], 0, "%s", held.msg[i]);
+		free(held.msg[i]);
+	}
 	if (held.ending)
 		held.num = 0;
 	sshlogdirect(level, forced, "%s", msg);
+	free(msg);
 }
 
 void

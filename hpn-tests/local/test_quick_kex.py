@@ -231,6 +231,24 @@ def test_slow_banner_behind_lines(home, relay):
     assert relay.counted() == 1
 
 
+def test_quotes_are_stocks(home, relay):
+    """What the server says is escaped once."""
+    remember(home)
+    relay.always = True
+    for mode, level, line in (
+            (b"SSH-2.0-OpenSSH_\303\\\r\n", "DEBUG1", "software version .*"),
+            (b"Welcome\r\nSSH-\303\\x\r\n", "INFO", "Bad remote .*")):
+        relay.mode, said = mode, []
+        for quick in ("yes", "no"):
+            done = login(home, quick=quick, level=level)
+            said.append(re.search(line, done.stderr).group())
+        assert said[0] == said[1] and r"\303\\" in said[0]
+        for fields_ in [fields(home)]:
+            fields_[SINCE] = "0"
+            with open(home.path(".ssh/quick_hosts"), "w") as f:
+                f.write(" ".join(fields_) + "\n")
+
+
 @pytest.mark.parametrize("tree", [OURS, STOCK])
 def test_other_key_exchange(home, relay, tree):
     """A server that has lost the one that was negotiated: one more connection,
