@@ -45,6 +45,7 @@ static struct {
 	int	mode;
 	char	*host, *user, *path;
 	struct quick_entry known;	/* host is "" if there is none */
+	uint64_t found;		/* known.since of the file: not our mark */
 	int	may_write;	/* the file is ours to replace */
 	int	changed;	/* known is not what the file has */
 	int	early;		/* a signature went out unasked */
@@ -88,6 +89,7 @@ quick_login_start(int mode, const char *host, const char *user)
 	quick.user = xstrdup(user);
 	quick.path = tilde_expand_filename(QUICK_KNOWN_FILE, getuid());
 	load(&quick.known);
+	quick.found = quick.known.since;
 	quick.from_zero = (quick.known.flags & QUICK_FROM_ZERO) != 0;
 	quick.sftp = (quick.known.flags & QUICK_SFTP) != 0;
 }
@@ -101,10 +103,15 @@ quick_login_entry(void)
 int
 quick_login_save(void)
 {
-	const struct quick_entry *e = &quick.known;
+	struct quick_entry *e = &quick.known, now;
 	int r = SSH_ERR_KEY_BAD_PERMISSIONS;
 
 	quick.changed = 0;
+	/* Another login's guess may have turned out right meanwhile. */
+	if (e->since != 0 && e->since == quick.found) {
+		load(&now);
+		quick.found = e->since = now.since;
+	}
 	if (quick.may_write && (r = quick_known_replace(quick.path, quick.host,
 	    quick.user, e->login[0] == '\0' && e->kex[0] == '\0' ?
 	    NULL : e)) != 0)
@@ -289,11 +296,6 @@ quick_login_done(struct ssh *ssh, const char *method)
 	debug("QuickStart: %d round trips saved",
 	    quick.saved + quick_kex_saved());
 	quick_data_taken();
-	/* Another login's guess may have turned out right meanwhile. */
-	if (quick.known.since != 0) {
-		load(&e);
-		quick.known.since = e.since;
-	}
 	e = quick.known;
 	if (e.host[0] == '\0' && quick_entry_new(&e, quick.host,
 	    quick.user) != 0)
@@ -311,10 +313,9 @@ quick_login_done(struct ssh *ssh, const char *method)
 			memset(e.login, 0, sizeof(e.login));
 	}
 	quick_kex_remember(ssh, &e);
-	if (quick.known.host[0] == '\0' && e.login[0] == '\0' &&
-	    e.kex[0] == '\0')
-		return;
-	if (memcmp(&e, &quick.known, sizeof(e)) == 0 && !quick.changed)
+	if ((quick.known.host[0] == '\0' && e.login[0] == '\0' &&
+	    e.kex[0] == '\0') ||
+	    (memcmp(&e, &quick.known, sizeof(e)) == 0 && !quick.changed))
 		return;
 	quick.known = e;
 	quick_login_save();

@@ -483,6 +483,20 @@ def test_beside_each_other(home, relay):
     assert is_early(relay.connections[0])
 
 
+def test_one_behind_the_other(home, relay):
+    """A login that keeps to stock for another's guess does not put its mark
+    back."""
+    remember(home)
+    relay.counted()
+    argv = home.ssh("-o", "QuickStart=yes", HOST, "true", port=PORT)
+    first = home.start(argv, stdin=subprocess.DEVNULL)
+    wait_until("the guess", lambda: fields(home)[SINCE] != "0")
+    second = home.start(argv, stdin=subprocess.DEVNULL)
+    assert [ssh.wait() for ssh in (first, second)] == [0, 0]
+    assert [is_early(c) for c in relay.connections] == [True, False]
+    assert fields(home)[SINCE] == "0"
+
+
 def test_where_nothing_can_be_written(home, relay):
     """What can't be taken back is not guessed."""
     remember(home)
