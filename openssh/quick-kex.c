@@ -228,6 +228,9 @@ quick_kex_begin(struct ssh *ssh, const char *algs, int proxied, int alive_s,
 	if (q.state != STOCK || algs == NULL ||
 	    !quick_entry_may_guess(e, algs, time(NULL)))
 		return 0;
+	/* A day is over, and so is what went wrong before. */
+	if (e->since != 0)
+		e->flags &= ~QUICK_WRONG_MAX;
 	/* Unless the server takes it, the next login does not guess. */
 	e->since = time(NULL);
 	if (quick_login_save() != 0)
@@ -362,16 +365,23 @@ quick_kex_remember(const struct ssh *ssh, struct quick_entry *entry)
 	memset(entry->kex, 0, sizeof(entry->kex));
 	memset(entry->algs, 0, sizeof(entry->algs));
 	memset(entry->banner, 0, sizeof(entry->banner));
-	entry->since = 0;
-	if (ssh->kex == NULL || q.name == NULL || q.algs == NULL ||
-	    !quick_start_is_share(q.name) || (banner =
-	    sshbuf_dup_string(ssh->kex->server_version)) == NULL)
-		return;
-	if (quick_start_reads_ahead(banner) &&
-	    quick_entry_set_kex(entry, q.name, q.algs, banner) == 0 &&
-	    /* A guess is not made again soon if it was wrong here. */
-	    strcmp(entry->kex, known->kex) == 0 &&
+	entry->since = known->since;
+	if (ssh->kex != NULL && q.name != NULL && q.algs != NULL &&
+	    quick_start_is_share(q.name) && (banner =
+	    sshbuf_dup_string(ssh->kex->server_version)) != NULL) {
+		if (quick_start_reads_ahead(banner))
+			(void)quick_entry_set_kex(entry, q.name, q.algs,
+			    banner);
+		free(banner);
+	}
+	/* A guess is not made again soon if it was wrong here. */
+	if (strcmp(entry->kex, known->kex) == 0 &&
 	    strcmp(entry->banner, known->banner) == 0)
-		entry->since = known->since;
-	free(banner);
+		return;
+	/* Several machines may take turns: after some guesses, wait, too. */
+	if ((entry->flags & QUICK_WRONG_MAX) == QUICK_WRONG_MAX)
+		return;
+	if (q.state == AGAIN)
+		entry->flags += QUICK_WRONG;
+	entry->since = 0;
 }

@@ -113,8 +113,8 @@ quick_login_save(void)
 		quick.found = e->since = now.since;
 	}
 	if (quick.may_write && (r = quick_known_replace(quick.path, quick.host,
-	    quick.user, e->login[0] == '\0' && e->kex[0] == '\0' ?
-	    NULL : e)) != 0)
+	    quick.user, e->login[0] == '\0' && e->kex[0] == '\0' &&
+	    e->flags == 0 ? NULL : e)) != 0)
 		debug_r(r, "QuickStart: %s not written", quick.path);
 	return r;
 }
@@ -130,7 +130,7 @@ static void
 forget_key(void)
 {
 	memset(quick.known.login, 0, sizeof(quick.known.login));
-	quick.known.flags = 0;
+	quick.known.flags &= QUICK_WRONG_MAX;
 	if (quick.known.host[0] != '\0')
 		quick_login_save();
 }
@@ -301,11 +301,11 @@ quick_login_done(struct ssh *ssh, const char *method)
 	    quick.user) != 0)
 		return;
 	memset(e.login, 0, sizeof(e.login));
-	e.flags = 0;
+	e.flags &= QUICK_WRONG_MAX;
 	/* Stock's login is "none", which fails, and then the first key. */
 	if (strcmp(method, "publickey") == 0 && quick.key != NULL &&
 	    !quick.partial && quick.failures == (quick.early ? 0 : 1)) {
-		e.flags = quick.flags |
+		e.flags |= quick.flags |
 		    (quick.from_zero ? QUICK_FROM_ZERO : 0) |
 		    (quick.sftp && quick.early ? QUICK_SFTP : 0);
 		if (login_digest(ssh, e.host, quick.key, e.login,

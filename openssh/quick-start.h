@@ -30,6 +30,9 @@ struct sshkey;
 #define QUICK_AGENT		0x01	/* an agent signed, without delay */
 #define QUICK_FROM_ZERO		0x02	/* the first channel was number 0 */
 #define QUICK_SFTP		0x04	/* sftp takes requests at once */
+#define QUICK_WRONG		0x10	/* guesses that were wrong, but may be
+					   right the next time: a count */
+#define QUICK_WRONG_MAX		0x30
 
 /* Most bytes of a session that may be sent before the login's answer */
 #define QUICK_SESSION_MAX	(32 * 1024)

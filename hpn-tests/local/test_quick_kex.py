@@ -497,6 +497,19 @@ def test_one_behind_the_other(home, relay):
     assert fields(home)[SINCE] == "0"
 
 
+def test_several_machines(home, relay):
+    """Behind one name, by turns, with other key exchanges and banners: each
+    login works, and few need a second connection."""
+    remember(home)
+    relay.counted()
+    logins = 8
+    for i in range(logins):
+        restart(home, f"KexAlgorithms ecdh-sha2-nistp{(256, 384)[i % 2]}",
+                f"VersionAddendum machine{i % 2}")
+        silent(home)
+    assert relay.counted() <= logins + 4
+
+
 def test_where_nothing_can_be_written(home, relay):
     """What can't be taken back is not guessed."""
     remember(home)
