@@ -77,7 +77,7 @@ hold(LogLevel level, int forced, const char *escaped, void *ctx)
 	    strncmp(msg, "Disconnecting ", 14) == 0)
 		held.ending = 1;
 	if (!held.ending && held.num < HELD_MAX &&
-	    (level == SYSLOG_LEVEL_ERROR || level == SYSLOG_LEVEL_INFO)) {
+	    level >= SYSLOG_LEVEL_ERROR && level <= SYSLOG_LEVEL_VERBOSE) {
 		held.level[held.num] = level;
 		held.msg[held.num++] = msg;
 		return;

@@ -23,7 +23,7 @@
  */
 
 /*
- * From now on, holds back errors and information. What was held is logged
+ * From now on, holds back what is no debugging message. What was held is logged
  * before a message with which ssh exits.
  */
 void	 quick_hold_begin(void);

@@ -135,6 +135,17 @@ def test_rejected(home, relay, mode, level):
         assert relay.counted() == 1
 
 
+def test_verbose(home, relay):
+    """LogLevel VERBOSE says no more than stock of a connection that failed."""
+    remember(home)
+    relay.mode = "close"
+    said = []
+    for quick in ("yes", "no"):
+        done = good(login(home, quick=quick, level="VERBOSE"))
+        said.append(re.sub(r"[\d.]+", "", done.stderr))
+    assert said[0] == said[1] and "Authenticated" in said[0]
+
+
 def test_tried_again_in_a_day(home, relay):
     remember(home)
     relay.mode = "close"
