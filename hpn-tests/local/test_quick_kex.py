@@ -533,7 +533,8 @@ def test_where_nothing_can_be_written(home, relay):
 def test_rekeying(home, relay):
     remember(home)
     done = login(home, "-o", "RekeyLimit=100K",
-                 command="head -c 2000000 /dev/zero")
+                 command="for i in 1 2 3 4 5; do head -c 400000 /dev/zero; "
+                 "sleep 1; done")
     assert SAID in done.stderr and len(done.stdout) == 2000000
     assert done.stderr.count("SSH2_MSG_NEWKEYS received") > 2
 
