@@ -21,7 +21,7 @@ PEERS = "hpn-tests/peers"
 MAY_IMPORT = {
     GUEST: set(), PEERS: set(), LIB: {GUEST},
     "hpn-tests/faults": {GUEST, LIB}, "hpn-tests/load": {LIB},
-    "hpn-tests/interop": {GUEST, LIB, PEERS}, "hpn-tests/local": {LIB},
+    "hpn-tests/interop": {GUEST, LIB, PEERS}, "hpn-tests/local": {LIB, PEERS},
     "hpn-tests/netem": {GUEST, LIB}, "hpn-tests/repository": {LIB},
     "hpn-tests/results": {PEERS}, "hpn-tests/unit": {LIB},
     "hpn-tests/tools": {GUEST, LIB},
