@@ -63,8 +63,9 @@ sftp_plan_download(const char *remote, int end)
 static int
 is_plain(const char *word)
 {
+	/* The last three are space to sftp. */
 	return word[0] != '-' && word[0] != '~' &&
-	    word[strcspn(word, "\"'\\*?[]{}#!;")] == '\0';
+	    word[strcspn(word, "\"'\\*?[]{}#!;\r\v\f")] == '\0';
 }
 
 void
@@ -75,8 +76,12 @@ sftp_plan_batch(FILE *file, int preserve)
 	ssize_t len;
 	int n = 0, i;
 
-	/* Of a pipe, nobody knows what comes next. */
+	/*
+	 * Of a pipe, nobody knows what comes next. Somebody may have read the
+	 * beginning of a file that is standard input.
+	 */
 	if (fstat(fileno(file), &st) == -1 || !S_ISREG(st.st_mode) ||
+	    ftello(file) != 0 ||
 	    (len = pread(fileno(file), text, sizeof(text), 0)) <= 0 ||
 	    len == sizeof(text) || memchr(text, '\0', len) != NULL)
 		return;

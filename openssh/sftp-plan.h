@@ -28,7 +28,7 @@
  */
 
 #define SFTP_PLAN_ASKS		4	/* questions */
-#define SFTP_PLAN_BATCH		4096	/* bytes of a batch file */
+#define SFTP_PLAN_BATCH		2048	/* bytes of a line, as in sftp.c */
 
 struct sftp_plan {
 	struct {

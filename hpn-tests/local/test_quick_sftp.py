@@ -3,6 +3,7 @@ of it."""
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -338,3 +339,60 @@ def test_what_the_server_permits(home, words):
                 quick=quick) for quick in ("yes", "no")]
     assert done[0].status == done[1].status
     assert done[0].told == done[1].told
+
+
+def sftp_both(home, batch, *argv, host=HOST, behind=False):
+    """sftp with QuickStart and without: both leave the same below "there"."""
+    found = []
+    for quick in ("yes", "no"):
+        shutil.rmtree(home.path("there"), ignore_errors=True)
+        os.makedirs(home.path("there/dir"))
+        with open(home.path("batch"), "w", newline="") as f:
+            f.write(batch)
+        words = [f"{OURS}/sftp", "-S", f"{OURS}/ssh", "-F", "none", "-P", "2222",
+                 "-i", home.path("user"), "-o", "IdentitiesOnly=yes", "-o",
+                 "StrictHostKeyChecking=no", "-o", f"QuickStart={quick}", "-o",
+                 f"UserKnownHostsFile={home.path('known_hosts')}", *argv, "-b"]
+        if behind:
+            words = ["sh", "-c", '{ read line; exec "$@"; } < "$0"',
+                     home.path("batch"), *words, "-", host]
+        else:
+            words += [home.path("batch"), host]
+        done = Done(home.run(words))
+        found.append((done.status, [
+            os.path.relpath(os.path.join(path, name), home.path(""))
+            for path, _, names in os.walk(home.path("there"))
+            for name in names]))
+    assert found[0] == found[1]
+    return found[0]
+
+
+def test_sftp_in_a_directory(home):
+    """A batch's file goes below the directory that the command line names."""
+    remember(home)
+    path = source(home)
+    there = home.path("there")
+    other = source(home, EDGE, "copy")
+    assert sftp_both(home, f"put {path} ../copy\n",
+                     host=f"{HOST}:{there}/dir") == (0, ["there/copy"])
+    assert sftp_both(home, f"put {path} copy\n",
+                     host=f"{HOST}:{there}/dir") == (0, ["there/dir/copy"])
+    assert os.path.getsize(other) == EDGE
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\v\n", "\f\n"])
+def test_sftp_line_ends(home, end):
+    """They are no part of the file's name."""
+    remember(home)
+    path = source(home)
+    there = home.path("there")
+    assert sftp_both(home, f"put {path} {there}/copy{end}")[1] == \
+        ["there/copy"]
+
+
+def test_sftp_batch_that_was_read(home):
+    """What somebody else has read from a file is no command."""
+    remember(home)
+    path = source(home)
+    assert sftp_both(home, f"put {path} {home.path('there')}/copy\n",
+                     behind=True) == (0, [])

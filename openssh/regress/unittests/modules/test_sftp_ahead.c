@@ -265,7 +265,8 @@ test_batches(void)
 	static const char *const others[] = { "", "put\n", "put a b c\n",
 	    "put a b\nput c d\n", "put a*\n", "get \"a\"\n", "-put a\n",
 	    "put -r a\n", "ls a\n", "put a b # c\n", "@put a\n", "get a\\b\n",
-	    "put a\n\nls\n", "get -p\n", "!put a\n", "put a b; ls\n" };
+	    "put a\n\nls\n", "get -p\n", "!put a\n", "put a b; ls\n",
+	    "put a b\r\n", "put a b\v\n", "put a\fb\n" };
 	size_t i;
 
 	TEST_START("plan: a batch of one plain command");
