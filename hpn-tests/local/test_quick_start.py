@@ -594,3 +594,70 @@ def test_last_channel_refused(home):
     out, _ = first.communicate("input\n", timeout=300)
     assert (out, first.returncode) == ("input\nfirst\n", 0)
     assert shared(home, path, "echo third").stdout == "third\n"
+
+
+class Link:
+    """Port 2223 is sshd's, until what sshd says is kept back."""
+
+    def __init__(self, home):
+        self.keep = False
+        listener = home.inside(socket.socket)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", 2223))
+        listener.listen()
+        self.home, self.listener = home, listener
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client = self.listener.accept()[0]
+            server = self.home.inside(
+                lambda: socket.create_connection(("127.0.0.1", 2222)))
+            kept = not self.keep        # only of the first connections
+            threading.Thread(target=self.pump, args=(client, server, False),
+                             daemon=True).start()
+            threading.Thread(target=self.pump, args=(server, client, kept),
+                             daemon=True).start()
+
+    def pump(self, source, target, kept):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                while kept and self.keep:
+                    time.sleep(0.01)
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("quick", ["yes", "no"])
+def test_last_channel_runs_once(home, quick):
+    """A command that went out with its session's opening does not run again
+    when the master goes before the answer comes. One that did not go out runs,
+    as in stock."""
+    home.sshd(OURS)
+    link, path, ran = Link(home), home.path("c"), home.path("ran")
+    master = home.start(home.ssh(
+        "-o", f"QuickStart={quick}", "-o", f"ControlPath={path}", "-M", "-N",
+        HOST, port=2223), stdin=subprocess.DEVNULL)
+    wait_until("the master", lambda: os.path.exists(path))
+    time.sleep(0.5)
+    link.keep = True
+    ssh = home.start(home.ssh("-o", f"QuickStart={quick}", "-S", path, HOST,
+                              f"echo ran >> {ran}", port=2223),
+                     stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                     text=True)
+    if quick == "yes":
+        wait_until("the command", lambda: os.path.exists(ran))
+    time.sleep(0.5)
+    master.kill()
+    _, said = ssh.communicate(timeout=300)
+    assert read(ran) == "ran\n"
+    assert ssh.returncode == (255 if quick == "yes" else 0), said
+    assert ("master terminated unexpectedly" in said) == (quick == "yes")
+
+
+def test_last_channel_stock_client(home):
+    """It would run its command again: the master waits."""
+    path, log = master(home, "yes")
+    done = home.run(home.ssh("-S", path, HOST, "echo ran", tree=STOCK))
+    assert done.stdout == "ran\n", done.stderr
+    assert openings(log) == [False]
