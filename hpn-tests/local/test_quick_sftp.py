@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from loopback import OURS, STOCK, place, read   # noqa: F401
-from sftp_tools import content
+from sftp_tools import content, digests
 
 HOST = "root@127.0.0.1"
 SMALL, EDGE, LARGE = 1000, 32768, 1 << 20       # bytes
@@ -421,3 +421,34 @@ def test_short_reads(home):
     done = scp(home, f"{HOST}:{path}", copy)
     assert done.status == 0 and done.at_once, done.stderr
     assert os.path.getsize(copy) > 0.9 * size
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("what", ["file", "tree"])
+@pytest.mark.parametrize("direction", ["get", "put"])
+def test_several_connections(home, tool, what, direction):
+    """-X connections=N, too: the parts of a large file and the files of a tree
+    go over them, whatever was sent early."""
+    remember(home)
+    size = 40 * LARGE + 12345
+    if what == "tree":
+        os.mkdir(home.path("source"))
+        for i in range(100):
+            source(home, LARGE // 4 + i, f"source/{i}")
+        source(home, size, "source/large")
+    else:
+        source(home, size)
+    path, copy = home.path("source"), home.path("copy")
+    more = ["-X", "connections=3"]      # -l would hold QuickStart back
+    deep = ["-r"] if what == "tree" else []
+    if tool == "sftp":
+        done = sftp(home, f"{direction} -p {' '.join(deep)} {path} {copy}\n",
+                    *more)
+    else:
+        ends = [path, f"{HOST}:{copy}"] if direction == "put" else \
+            [f"{HOST}:{path}", copy]
+        done = scp(home, "-p", *deep, *more, *ends)
+    assert done.status == 0, done.stderr
+    assert done.at_once
+    assert digests(path) == digests(copy)
+    assert re.search(r"copied in parts over [123] lanes", done.stderr)
