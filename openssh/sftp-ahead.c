@@ -87,7 +87,7 @@ put_ask(struct sshbuf *msg, const struct ask *ask, struct sshbuf *out)
 
 /*
  * Appends the upload of the plan, or its first part. Returns 0, also if the
- * local file can't be read as expected: then it is no part of the plan->
+ * local file can't be read as expected: then it is no part of the plan.
  */
 static int
 put_file(struct sftp_ahead *a, const struct sftp_plan *plan, u_int id,
