@@ -35,6 +35,9 @@
 #include "sftp-tree.h"
 #include "sftp-tree-state.h"
 
+/* Time (ms) between two looks at lanes that have not answered yet */
+#define TICK_MS		1000
+
 /* The descriptors that are waited for: what is received, and what is sent */
 struct waiting {
 	struct pollfd pfd[4 * SFTP_LANES];
@@ -93,6 +96,8 @@ receive(struct sftp_tree *tree, struct server *s)
 		lose(tree, s, "it ended");
 		return;
 	}
+	if (n > 0)
+		s->lane->asked_s = -1;
 	sftp_conn_moved(tree->servers[0].conn, 0, n);
 	for (;;) {
 		if ((msg = sshbuf_new()) == NULL)
@@ -146,6 +151,24 @@ add_servers(struct sftp_tree *tree, struct waiting *w, u_int *index)
 	return due;
 }
 
+/*
+ * Gives up a lane that answers nothing. Returns the time (ms) after which to
+ * look again, or timeout_ms if that is sooner.
+ */
+static int
+watch(struct sftp_tree *tree, struct server *s, int timeout_ms)
+{
+	int due = !RB_EMPTY(&s->outstanding);
+
+	if (s->lane->state != SFTP_LANE_OPEN || s->lane->asked_s < 0)
+		return timeout_ms;
+	if (sftp_lane_is_silent(s->lane, due))
+		lose(tree, s, "it does not answer");
+	if (!due || (timeout_ms != -1 && timeout_ms < TICK_MS))
+		return timeout_ms;
+	return TICK_MS;
+}
+
 int
 sftp_lanes_deliver(struct sftp_tree *tree)
 {
@@ -156,6 +179,8 @@ sftp_lanes_deliver(struct sftp_tree *tree)
 	w.timeout_ms = sftp_tree_sync(tree);
 	for (i = 0; i < tree->nservers; i++) {
 		s = &tree->servers[i];
+		if (i != 0)
+			w.timeout_ms = watch(tree, s, w.timeout_ms);
 		if (s->lane->state != SFTP_LANE_OPEN &&
 		    sftp_replies_lost(tree, s))
 			return 1;

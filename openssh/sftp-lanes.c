@@ -37,7 +37,7 @@
 #include "sftp-conn.h"
 #include "sftp-lanes.h"
 
-/* Time (s) after which a lane that has not opened is given up */
+/* Time (s) after which a lane that has not opened, or answered, is given up */
 #define OPEN_MAX_S	20
 
 /* Time (ms) between two looks at lanes that open or are due */
@@ -243,6 +243,16 @@ sftp_lane_opened(struct sftp_lane *lane)
 	}
 	sshbuf_free(msg);
 	return r == 1;
+}
+
+int
+sftp_lane_is_silent(struct sftp_lane *lane, int due)
+{
+	if (!due || lane->asked_s < 0)
+		return 0;
+	if (lane->asked_s == 0)
+		lane->asked_s = monotime_double();
+	return monotime_double() - lane->asked_s > OPEN_MAX_S;
 }
 
 void

@@ -51,6 +51,8 @@ struct sftp_lane {
 	int fd_in, fd_out;
 	pid_t pid;		/* of what carries it; -1: none of its own */
 	double began_s;		/* when it began to open */
+	double asked_s;		/* when it was asked first; 0: not yet,
+				 * -1: it has answered */
 	struct sshbuf *in;	/* received, and not yet a whole message */
 	struct sshbuf *out;	/* messages that could not be sent yet */
 };
@@ -108,6 +110,12 @@ int	 sftp_lanes_tick(void);
 
 /* Takes what a lane that is opening has received. Returns 1 if it is open. */
 int	 sftp_lane_opened(struct sftp_lane *lane);
+
+/*
+ * Says whether a lane has replies to send. Returns 1 if it has not sent the
+ * first one in as much time as it may take to open, else 0.
+ */
+int	 sftp_lane_is_silent(struct sftp_lane *lane, int due);
 
 /* Notes that a lane is lost. */
 void	 sftp_lane_lose(struct sftp_lane *lane, const char *why);

@@ -186,6 +186,21 @@ def test_lanes_that_are_refused(large, direction, more):
         assert not os.path.exists(f"/proc/{pid}")
 
 
+def test_a_lane_that_answers_nothing(large):
+    """It introduces itself as the first one does, and that is all."""
+    with subprocess.Popen([SERVER, "-e"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as server:
+        server.stdin.write(b"\0\0\0\5\1\0\0\0\3")
+        server.stdin.flush()
+        hello = 4 + int.from_bytes(server.stdout.read(4), "big")
+        server.stdin.close()
+    large.serve(more=f"{SERVER} -e | (head -c {hello}; "
+                "exec cat > /dev/null); exit")
+    assert large.copy("scp", "put", SLOW, lanes=2) == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert len(large.pids()) == 2
+
+
 @BOTH
 def test_another_machine(large, direction):
     """Behind the name there is one more machine, which has other files."""
