@@ -17,6 +17,7 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -57,6 +58,9 @@ static const char *const ssh_options[] = {
 	"-oRemoteCommand=none",
 };
 #define OPTIONS		(sizeof(ssh_options) / sizeof(ssh_options[0]))
+
+/* Descriptors that stay free for files, and to wait for lanes */
+#define SPARE		16
 
 static struct {
 	char *program;
@@ -107,10 +111,18 @@ static int
 connect_more(void *ctx, int *in, int *out, pid_t *pid)
 {
 	sigset_t all, before;
+	struct rlimit rl;
 	int sv[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == -1) {
 		debug_f("socketpair: %s", strerror(errno));
+		return -1;
+	}
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 &&
+	    rl.rlim_cur < (rlim_t)sv[1] + SPARE) {
+		debug_f("descriptors are scarce");
+		close(sv[0]);
+		close(sv[1]);
 		return -1;
 	}
 	(void)fcntl(sv[0], F_SETFD, FD_CLOEXEC);
@@ -158,8 +170,11 @@ sftp_connections_first(const char *program, char *const argv[])
 	first.argv[n++] = xstrdup(argv[0]);
 	for (i = 0; !direct && i < OPTIONS; i++)
 		first.argv[n++] = xstrdup(ssh_options[i]);
-	for (i = 1; i < k; i++)
-		first.argv[n++] = xstrdup(argv[i]);
+	for (i = 1; i < k; i++) {
+		/* No option that comes first takes this back. */
+		if (direct || strcmp(argv[i], "-A") != 0)
+			first.argv[n++] = xstrdup(argv[i]);
+	}
 	sftp_spacing_begin(&spacing, monotime_double());
 	sftp_lanes_source(&source);
 }

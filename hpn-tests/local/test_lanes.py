@@ -202,6 +202,21 @@ def test_a_lane_that_answers_nothing(large):
 
 
 @BOTH
+@pytest.mark.parametrize("what", ["file", "tree"])
+def test_few_descriptors(place, direction, what):
+    """Lanes leave some for files."""
+    if what == "tree":
+        tree(place.source, 60)
+    else:
+        place.source.write_bytes(content(SIZE))
+    argv, _ = place.argv("scp", direction, place.source, place.dest,
+                         "-l160000", lanes=8)
+    assert run(["sh", "-c", 'ulimit -n 12; exec "$@"', "sh",
+                *map(str, argv)], place.path) == (0, "")
+    assert digests(place.dest) == digests(place.source)
+
+
+@BOTH
 def test_another_machine(large, direction):
     """Behind the name there is one more machine, which has other files."""
     (large.path / "other").mkdir()
@@ -537,3 +552,18 @@ def test_a_master_is_not_shared(login_place):
     assert done.returncode == 0, done.stderr
     assert logins(sshd) == 4
     assert not os.path.exists(here.path("ran"))
+
+
+def test_the_agent_is_forwarded_once(login_place):
+    """With -A, over the first connection only."""
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
+    program, told = here.path("ssh"), here.path("told")
+    with open(program, "w") as f:
+        f.write(f'#!/bin/sh\necho " $* " >> {told}\nexec {OURS}/ssh "$@"\n')
+    os.chmod(program, 0o755)
+    done = ssh_copy(here, "put", "-A", program=program)
+    assert done.returncode == 0, done.stderr
+    assert logins(sshd) == 4
+    assert [" -A " in line for line in read(told).splitlines()] == \
+        [True, False, False, False]
