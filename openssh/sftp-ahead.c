@@ -56,6 +56,7 @@ struct sftp_ahead {
 	int	put;		/* it is an upload */
 	char	*path, *name;	/* of the plan */
 	size_t	bytes;		/* of the upload */
+	struct stat source;	/* of the local file that they are from */
 };
 
 /* Appends the question for the server's limits. Returns as sshbuf does. */
@@ -131,6 +132,7 @@ put_file(struct sftp_ahead *a, const struct sftp_plan *plan, u_int id,
 	if ((r = sftp_burst_put(&a->burst, id, &put, out)) == 0) {
 		a->file = 1;
 		a->bytes = len;
+		a->source = st;
 	}
  out:
 	close(fd);
@@ -331,4 +333,13 @@ size_t
 sftp_ahead_bytes(const struct sftp_ahead *a)
 {
 	return a->bytes;
+}
+
+int
+sftp_ahead_is_source(const struct sftp_ahead *a, const struct stat *st)
+{
+	return st->st_dev == a->source.st_dev &&
+	    st->st_ino == a->source.st_ino &&
+	    st->st_size == a->source.st_size &&
+	    st->st_mtime == a->source.st_mtime;
 }

@@ -22,6 +22,7 @@
 struct sftp_burst;
 struct sftp_plan;
 struct sshbuf;
+struct stat;
 
 /*
  * A plan (sftp-plan.h) that has been sent: all of its requests went out in one
@@ -80,5 +81,12 @@ int	 sftp_ahead_is_file(const struct sftp_ahead *a);
 
 /* Returns the bytes of the upload that went out. */
 size_t	 sftp_ahead_bytes(const struct sftp_ahead *a);
+
+/*
+ * Returns 1 if `st` is of the local file that they are from, and that file has
+ * not changed since, else 0.
+ */
+int	 sftp_ahead_is_source(const struct sftp_ahead *a,
+	    const struct stat *st);
 
 #endif /* SFTP_AHEAD_H */

@@ -305,6 +305,28 @@ def test_exit_status_of_the_server(home):
     assert done.at_once and done.server_ended
 
 
+@pytest.mark.parametrize("size", [LARGE, EDGE + 1, SMALL])
+def test_source_that_is_replaced(home, size):
+    """A file that another one replaces during the login is one of the two."""
+    remember(home)
+    for sshd in [s for s in home.started if hasattr(s, "log")]:
+        sshd.terminate()
+        sshd.wait()
+    with open(home.path("wrapper"), "w") as f:
+        f.write(f"#!/bin/sh\nmv {home.path('other')} {home.path('source')}\n"
+                f"exec {OURS}/sftp-server\n")
+    os.chmod(home.path("wrapper"), 0o755)
+    home.sshd(OURS, f"Subsystem sftp {home.path('wrapper')}")
+    path, copy = source(home, LARGE), home.path("copy")
+    with open(home.path("other"), "wb") as f:
+        f.write(b"another file " * LARGE)
+        f.truncate(size)
+    done = scp(home, path, f"{HOST}:{copy}")
+    assert done.status == 0, done.stderr
+    assert done.at_once and len(done.sent_early) == 1
+    assert same(path, copy) and os.path.getsize(copy) == size
+
+
 def test_force_command(home):
     """It gets the data as its input, once."""
     remember(home)
@@ -349,8 +371,8 @@ def sftp_both(home, batch, *argv, host=HOST, behind=False):
         os.makedirs(home.path("there/dir"))
         with open(home.path("batch"), "w", newline="") as f:
             f.write(batch)
-        words = [f"{OURS}/sftp", "-S", f"{OURS}/ssh", "-F", "none", "-P", "2222",
-                 "-i", home.path("user"), "-o", "IdentitiesOnly=yes", "-o",
+        words = [f"{OURS}/sftp", "-S", f"{OURS}/ssh", "-F", "none", "-P",
+                 "2222", "-i", home.path("user"), "-o", "IdentitiesOnly=yes", "-o",
                  "StrictHostKeyChecking=no", "-o", f"QuickStart={quick}", "-o",
                  f"UserKnownHostsFile={home.path('known_hosts')}", *argv, "-b"]
         if behind:
