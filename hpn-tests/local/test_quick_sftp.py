@@ -372,9 +372,11 @@ def sftp_both(home, batch, *argv, host=HOST, behind=False):
         with open(home.path("batch"), "w", newline="") as f:
             f.write(batch)
         words = [f"{OURS}/sftp", "-S", f"{OURS}/ssh", "-F", "none", "-P",
-                 "2222", "-i", home.path("user"), "-o", "IdentitiesOnly=yes", "-o",
-                 "StrictHostKeyChecking=no", "-o", f"QuickStart={quick}", "-o",
-                 f"UserKnownHostsFile={home.path('known_hosts')}", *argv, "-b"]
+                 "2222", "-i", home.path("user"),
+                 "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no",
+                 "-o", f"QuickStart={quick}",
+                 "-o", f"UserKnownHostsFile={home.path('known_hosts')}",
+                 *argv, "-b"]
         if behind:
             words = ["sh", "-c", '{ read line; exec "$@"; } < "$0"',
                      home.path("batch"), *words, "-", host]
