@@ -89,7 +89,7 @@ odd_facts(void)
 	for (i = 0; i < 100; i++)	/* nothing arrives */
 		feed(&g, &f, 100000, 0, &asked);
 	ASSERT_U32_EQ(asked, 0);
-	/* So many bytes that their number times 1000000 is 0 modulo 2^64 */
+	/* A number of bytes that times 1000000 is 0 modulo 2^64 */
 	for (i = 0; i < 6; i++)
 		feed(&g, &f, 100000, 1ULL << 56, &asked);
 	ASSERT_U32_EQ(asked, 1);
