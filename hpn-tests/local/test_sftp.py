@@ -84,6 +84,17 @@ def test_tree_from_one_server_to_another(tmp_path, tree):
     assert entries(tmp_path / "copy") == entries(tree)
 
 
+def test_copy_between_servers_leaves_the_input_alone(tmp_path, tree):
+    """It waits for replies of both servers, not for somebody who types."""
+    argv, _ = client("scp-3", "get", SERVER, tree, tmp_path / "copy", "-r")
+    with subprocess.Popen(argv, stdin=subprocess.PIPE) as process:
+        try:
+            assert process.wait(timeout=120) == 0
+        finally:
+            process.kill()
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
 def test_files_that_fail_between_servers(tmp_path, tree):
     copy = tmp_path / "copy"
     for name in ("3/7", "4/deep/0"):        # a directory is in the way
@@ -213,6 +224,19 @@ def test_one_file_is_not_counted(tmp_path):
     assert on_terminal(tmp_path, f"{OURS}/scp", "-D", SERVER, "source",
                        f"x:{tmp_path}/copy") == 0
     assert re.search(r"^source +100%", (tmp_path / "out").read_text(), re.M)
+
+
+def test_rate_is_of_the_file_that_is_shown(tmp_path):
+    """Samples of the file before it, which has more bytes, tell nothing."""
+    (tmp_path / "large").write_bytes(content(6 * MIB))
+    (tmp_path / "small").write_bytes(content(2 * MIB))
+    (tmp_path / "copy").mkdir()
+    assert on_terminal(tmp_path, f"{OURS}/scp", "-l", "8000", "-D", SERVER,
+                       f"x:{tmp_path}/large", f"x:{tmp_path}/small",
+                       "copy") == 0
+    text = (tmp_path / "out").read_text(errors="replace")
+    rates = re.findall(r"small +[1-9]\d% +\S+ +(\d+\.\d)[KM]B/s", text)
+    assert rates and float(rates[-1]) > 0, text
 
 
 def test_no_meter_without_a_terminal(tmp_path):
