@@ -61,6 +61,28 @@ def test_draws_code_only():
     assert drawn("1") == drawn("1") != drawn("2")
 
 
+def test_what_makes_no_difference_does_not_count():
+    """What is kept for another reason does, without a run."""
+    class Copy:
+        @staticmethod
+        def judge(mutant, _):
+            return ("unfound" if "b" in mutant.new else "found"), "test"
+
+    def words(*reasons):
+        lines = [[mutants.Mutant("x.c", 1, "a\n", new)] for new in "bcd"]
+        campaign = mutants.Campaign(lines, 0, "1", None)
+        campaign.known = {("x.c", "a", new): reason
+                          for new, reason in zip("bc", reasons)}
+        campaign.work(Copy())
+        return campaign.of(), dict(campaign.words)
+
+    assert words() == (3, {"found": 2, "unfound": 1})
+    assert words("no difference: b is a") == \
+        (2, {"found": 2, "no difference": 1})
+    assert words("a leak", "no difference but time") == \
+        (3, {"found": 1, "kept": 2})
+
+
 def test_tells_found_from_unfound(tmp_path, monkeypatch):
     """One that a unit test finds, one that the compiler drops, one that it
     refuses, and one that no unit test can find."""
