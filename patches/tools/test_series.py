@@ -225,7 +225,7 @@ def test_no_edits_across_groups():
     assert {(a, b): n for (a, b), n in found.items()
             if group[a] != group[b]} == \
         {("options.patch", "socket-buffers.patch"): 2,
-         ("quick-start.patch", "sftp-check-file.patch"): 2,
+         ("quick-start.patch", "sftp-resume.patch"): 2,
          ("quick-start.patch", "sftp-flight.patch"): 15,
          ("quick-start.patch", "sftp-tree.patch"): 1}
 
