@@ -216,18 +216,14 @@ def test_edits_are_found():
 
 def test_no_edits_across_groups():
     """A group ends with lines that no patch of another one has to touch, but
-    where the core has the default of what is an option later, and where
-    quick-start sends scp's first requests early: to be a patch of transfer."""
+    where the core has the default of what is an option later."""
     group = {name: heading for heading, names in trees.groups()
              for name in names}
     found = edits([(name, text(name).split("\n---\n", 1)[1])
                    for name in MAIN])
     assert {(a, b): n for (a, b), n in found.items()
             if group[a] != group[b]} == \
-        {("options.patch", "socket-buffers.patch"): 2,
-         ("quick-start.patch", "sftp-resume.patch"): 2,
-         ("quick-start.patch", "sftp-flight.patch"): 15,
-         ("quick-start.patch", "sftp-tree.patch"): 1}
+        {("options.patch", "socket-buffers.patch"): 2}
 
 
 def test_each_patch_has_its_row():
