@@ -72,6 +72,33 @@ def test_a_client_that_reads_slowly(full):
     assert peak_kib(server.pid) - before < 2048
 
 
+def test_session_that_ends_sends_all(tmp_path):
+    """The client reads nothing until the server has seen the request."""
+    path = tmp_path / "file"
+    path.write_bytes(bytes(READ))
+    with subprocess.Popen([f"{OURS}/sftp-server"], bufsize=0,
+                          stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as server:
+        fcntl.fcntl(server.stdout, F_SETPIPE_SZ, PAGE)
+        server.stdin.write(message(1, struct.pack(">I", 3)))
+        answer(server)
+        server.stdin.write(
+            message(3, struct.pack(">I", 0), string(bytes(path)),
+                    struct.pack(">II", 1, 0)))
+        handle = answer(server)[9:]
+        server.stdin.write(b"".join(
+            message(5, struct.pack(">I", i + 1), string(handle),
+                    struct.pack(">QI", i * READ, READ)) for i in range(2)) +
+            message(200, struct.pack(">I", 3),
+                    string(b"end-session@openssh-bdp"),
+                    struct.pack(">I", 2)))
+        wait_until("the server stands still",
+                   lambda: stands_still(server.pid), PATIENCE_S)
+        answers = server.stdout.read()
+        assert answers[4 + 9 + READ:].count(b"Success") == 1, len(answers)
+        assert server.wait(PATIENCE_S) == 0
+
+
 def test_a_client_that_goes(full):
     """Though its requests wait, and the pipe that it read is full."""
     server, _ = full

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../test_helper/test_helper.h"
@@ -31,7 +32,11 @@
 #include "bdp-options.h"
 #include "bounded-input.h"
 #include "compat.h"
+#include "log.h"
+#include "misc.h"
+#include "quick-hold.h"
 #include "quick-known.h"
+#include "quick-pair.h"
 #include "quick-start.h"
 #include "ssherr.h"
 #include "sshbuf.h"
@@ -354,9 +359,67 @@ option(void)
 	TEST_DONE();
 }
 
+/* Logs messages, of which some are held. Returns what they wrote. */
+static char *
+logged(void)
+{
+	static char text[1024];
+	FILE *f = tmpfile();
+	int saved = dup(STDERR_FILENO);
+	size_t len;
+
+	ASSERT_PTR_NE(f, NULL);
+	ASSERT_INT_NE(dup2(fileno(f), STDERR_FILENO), -1);
+	log_init("unit", SYSLOG_LEVEL_INFO, SYSLOG_FACILITY_AUTH, 1);
+	quick_hold_begin();
+	error("dropped");
+	quick_hold_end(1);
+	quick_hold_begin();
+	error("held");
+	quick_hold_end(0);
+	quick_hold_begin();
+	error("before");
+	error("Disconnecting of x");
+	error("after");
+	quick_hold_end(0);
+	ASSERT_INT_NE(dup2(saved, STDERR_FILENO), -1);
+	close(saved);
+	rewind(f);
+	len = fread(text, 1, sizeof(text) - 1, f);
+	text[len] = '\0';
+	fclose(f);
+	return text;
+}
+
+static void
+messages(void)
+{
+	struct timespec start, end;
+	int64_t took_ns, least_ns = INT64_MAX;
+	int i;
+
+	TEST_START("QuickStart, messages that are held");
+	ASSERT_STRING_EQ(logged(), "held\r\nbefore\r\n"
+	    "Disconnecting of x\r\nafter\r\n");
+	TEST_DONE();
+
+	TEST_START("QuickStart, an ssh without scp waits for none");
+	for (i = 0; i < 5; i++) {
+		clock_gettime(CLOCK_MONOTONIC, &start);
+		ASSERT_INT_EQ(quick_pair_offer(), 0);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		took_ns = (end.tv_sec - start.tv_sec) * 1000000000LL +
+		    end.tv_nsec - start.tv_nsec;
+		least_ns = MINIMUM(least_ns, took_ns);
+	}
+	ASSERT_INT_LT(least_ns / 1000000, QUICK_PAIR_MS);
+	TEST_DONE();
+}
+
 void
 test_quick_start(void)
 {
+	messages();
 	lines();
 	guesses();
 	entries();
