@@ -15,6 +15,7 @@ class Connection:
     def __init__(self):
         self.early = b""        # what came before the server's banner
         self.sent = b""         # all that the client sent
+        self.left_s = None      # when the client closed it, if it was to hang
 
 
 class Relay:
@@ -63,6 +64,7 @@ class Relay:
                     client.sendall(self.hangs_with)
                     while client.recv(4096):
                         pass
+                    connection.left_s = time.monotonic()
                 elif self.mode != "close":
                     client.sendall(self.mode)
                 return
