@@ -19,13 +19,18 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../test_helper/test_helper.h"
 
+#include "packet.h"
 #include "tcp-limit.h"
 
 void test_tcp_limit(void);
@@ -195,9 +200,73 @@ blocked(void)
 	TEST_DONE();
 }
 
+/* A TCP connection over the loopback interface, in both directions. */
+static void
+connected(int *here, int *there)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	socklen_t len = sizeof(sin);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ASSERT_INT_EQ(bind(listener, (struct sockaddr *)&sin, len), 0);
+	ASSERT_INT_EQ(listen(listener, 1), 0);
+	ASSERT_INT_EQ(getsockname(listener, (struct sockaddr *)&sin, &len), 0);
+	*here = socket(AF_INET, SOCK_STREAM, 0);
+	ASSERT_INT_EQ(connect(*here, (struct sockaddr *)&sin, len), 0);
+	*there = accept(listener, NULL, NULL);
+	ASSERT_INT_NE(*there, -1);
+	close(listener);
+}
+
+static void
+looks(void)
+{
+	static char data[20000];
+	struct tcp_limit l = { 0 };
+	struct ssh *ssh;
+	int i, here, there;
+
+	TEST_START("what a socket says");
+	connected(&here, &there);
+	ssh = ssh_packet_set_connection(NULL, here, here);
+	ASSERT_PTR_NE(ssh, NULL);
+	ASSERT_INT_EQ(write(here, data, sizeof(data)), sizeof(data));
+	ASSERT_INT_EQ(write(there, data, 10000), 10000);
+	ASSERT_INT_EQ(recv(there, data, sizeof(data), MSG_WAITALL),
+	    sizeof(data));
+	ASSERT_INT_EQ(recv(here, data, 10000, MSG_WAITALL), 10000);
+	tcp_limit_name_peer("far");
+	for (i = 1; i <= 100 && l.last.acked < sizeof(data); i++) {
+		usleep(50000);
+		tcp_limit_watch(&l, ssh, i * (uint64_t)S);
+	}
+	ASSERT_U64_GE(l.last.acked, sizeof(data));
+	ASSERT_U64_LE(l.last.acked, sizeof(data) + 1);
+	ASSERT_U64_EQ(l.last.received, 10000);
+	ASSERT_U64_EQ(l.last.at_us, (i - 1) * (uint64_t)S);
+	ASSERT_U64_NE(l.last.rtt_us, 0);
+	ASSERT_U64_LE(l.last.min_rtt_us, l.last.rtt_us);
+	ASSERT_U64_NE(l.last.rcv_wnd, 0);
+	ASSERT_U64_NE(l.last.sndbuf, 0);
+	ASSERT_U64_NE(l.last.rcvbuf, 0);
+	ASSERT_STRING_EQ(l.peer, "far");
+	TEST_DONE();
+
+	TEST_START("a socket is not looked at all the time");
+	tcp_limit_watch(&l, ssh, i * (uint64_t)S - 1);
+	ASSERT_U64_EQ(l.last.at_us, (i - 1) * (uint64_t)S);
+	TEST_DONE();
+	tcp_limit_name_peer(NULL);
+	ssh_packet_close(ssh);
+	free(ssh);
+	close(there);
+}
+
 void
 test_tcp_limit(void)
 {
+	looks();
 	blocked();
 	each();
 	over_time();
