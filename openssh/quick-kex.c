@@ -198,8 +198,7 @@ setup(struct ssh *ssh, char **proposal)
 		/* GSSAPI's come first, whatever the option says. */
 		if (!quick_entry_leads_to(e, q.algs)) {
 			q.state = STOCK;
-			e->since = 0;
-			quick_login_changed();
+			quick_login_guessed(0);
 			return 0;
 		}
 	}
@@ -232,7 +231,7 @@ quick_kex_begin(struct ssh *ssh, const char *algs, int proxied, int alive_s,
 	if (e->since != 0)
 		e->flags &= ~QUICK_WRONG_MAX;
 	/* Unless the server takes it, the next login does not guess. */
-	e->since = time(NULL);
+	quick_login_guessed(time(NULL));
 	if (quick_login_save() != 0)
 		return 0;
 	q.guess = xstrdup(e->kex);
@@ -319,8 +318,7 @@ quick_kex_go_on(struct ssh *ssh, int (*verify)(struct sshkey *, struct ssh *))
 		return 1;
 	}
 	q.state = RIGHT;
-	quick_login_entry()->since = 0;
-	quick_login_changed();
+	quick_login_guessed(0);
 	return 0;
 }
 

@@ -17,14 +17,19 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef HAVE_LIBGEN_H
+#include <libgen.h>
+#endif
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "atomicio.h"
@@ -192,24 +197,71 @@ quick_known_store(const struct quick_known *known, const char *path)
 	return r;
 }
 
+/*
+ * Keeps other processes of ours from changing a file until the descriptor that
+ * it returns is closed. What they lock is the folder, as the file is replaced.
+ * Waits for a second at most, and then goes on without the lock. Returns -1 if
+ * there is none.
+ */
+static int
+lock_folder(const char *path)
+{
+	const struct timespec pause = { 0, 5 * 1000 * 1000 };
+	char *folder;
+	int fd, i, locked = -1;
+
+	if ((folder = strdup(path)) == NULL)
+		return -1;
+	fd = open(dirname(folder), O_RDONLY|O_CLOEXEC);
+	free(folder);
+	if (fd == -1)
+		return -1;
+	for (i = 0; i < 200 && (locked = flock(fd, LOCK_EX|LOCK_NB)) == -1 &&
+	    (errno == EWOULDBLOCK || errno == EINTR); i++)
+		nanosleep(&pause, NULL);
+	if (locked == -1) {
+		debug_f("%s: %s", path, strerror(errno));
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Ends that. */
+static void
+unlock_folder(int fd)
+{
+	if (fd != -1)
+		close(fd);
+}
+
 int
 quick_known_replace(const char *path, const char *host, const char *user,
-    const struct quick_entry *entry)
+    const struct quick_entry *entry, int keep_since)
 {
 	struct quick_known *known;
-	struct quick_entry *old;
-	int r;
+	struct quick_entry *old, e;
+	int lock, r;
 
 	if ((known = calloc(1, sizeof(*known))) == NULL)
 		return SSH_ERR_ALLOC_FAIL;
+	if (entry != NULL)
+		e = *entry;
+	lock = lock_folder(path);
 	r = quick_known_load(known, path);
 	if (r == 0 || r == SSH_ERR_INVALID_FORMAT) {
-		while ((old = quick_known_find(known, host, user)) != NULL)
+		while ((old = quick_known_find(known, host, user)) != NULL) {
+			if (entry != NULL && keep_since &&
+			    strcmp(old->kex, e.kex) == 0 &&
+			    strcmp(old->banner, e.banner) == 0)
+				e.since = old->since;
 			quick_known_remove(known, old);
+		}
 		if (entry != NULL)
-			quick_known_add(known, entry);
+			quick_known_add(known, &e);
 		r = quick_known_store(known, path);
 	}
+	unlock_folder(lock);
 	free(known);
 	return r;
 }
@@ -219,10 +271,11 @@ quick_known_forget(const char *path, const char *host)
 {
 	struct quick_known *known;
 	size_t i, before;
-	int r;
+	int lock, r;
 
 	if ((known = calloc(1, sizeof(*known))) == NULL)
 		return;
+	lock = lock_folder(path);
 	if ((r = quick_known_load(known, path)) == SSH_ERR_INVALID_FORMAT)
 		unlink(path);	/* whatever it holds of the host */
 	else if (r == 0) {
@@ -235,5 +288,6 @@ quick_known_forget(const char *path, const char *host)
 		    (r = quick_known_store(known, path)) != 0)
 			debug_fr(r, "%s", path);
 	}
+	unlock_folder(lock);
 	free(known);
 }

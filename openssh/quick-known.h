@@ -62,11 +62,14 @@ int	 quick_known_store(const struct quick_known *known, const char *path);
 
 /*
  * Replaces the entry of a host and user in a file, or removes it if entry is
- * NULL. Keeps what another process has written since. Returns 0 or an SSH_ERR_*
- * code; then the file is as it was.
+ * NULL. Keeps what another process has written meanwhile, which waits for this
+ * one. With keep_since, that is true of the time of a guess, too, unless the
+ * entry has another key exchange or banner. Returns 0 or an SSH_ERR_* code;
+ * then the file is as it was.
  */
 int	 quick_known_replace(const char *path, const char *host,
-	     const char *user, const struct quick_entry *entry);
+	     const char *user, const struct quick_entry *entry,
+	     int keep_since);
 
 /* Removes all entries of a host from a file, silently. */
 void	 quick_known_forget(const char *path, const char *host);

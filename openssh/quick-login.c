@@ -45,9 +45,9 @@ static struct {
 	int	mode;
 	char	*host, *user, *path;
 	struct quick_entry known;	/* host is "" if there is none */
-	uint64_t found;		/* known.since of the file: not our mark */
 	int	may_write;	/* the file is ours to replace */
 	int	changed;	/* known is not what the file has */
+	int	guessed;	/* known.since is not what the file has */
 	int	early;		/* a signature went out unasked */
 	int	failures;	/* requests that were refused */
 	int	partial;	/* one of them partly accepted */
@@ -89,7 +89,6 @@ quick_login_start(int mode, const char *host, const char *user)
 	quick.user = xstrdup(user);
 	quick.path = tilde_expand_filename(QUICK_KNOWN_FILE, getuid());
 	load(&quick.known);
-	quick.found = quick.known.since;
 	quick.from_zero = (quick.known.flags & QUICK_FROM_ZERO) != 0;
 	quick.sftp = (quick.known.flags & QUICK_SFTP) != 0;
 }
@@ -103,26 +102,24 @@ quick_login_entry(void)
 int
 quick_login_save(void)
 {
-	struct quick_entry *e = &quick.known, now;
+	const struct quick_entry *e = &quick.known;
 	int r = SSH_ERR_KEY_BAD_PERMISSIONS;
 
 	quick.changed = 0;
-	/* Another login's guess may have turned out right meanwhile. */
-	if (e->since != 0 && e->since == quick.found) {
-		load(&now);
-		quick.found = e->since = now.since;
-	}
+	/* Another login's guess may have turned out right or wrong meanwhile. */
 	if (quick.may_write && (r = quick_known_replace(quick.path, quick.host,
 	    quick.user, e->login[0] == '\0' && e->kex[0] == '\0' &&
-	    e->flags == 0 ? NULL : e)) != 0)
+	    e->flags == 0 ? NULL : e, !quick.guessed)) != 0)
 		debug_r(r, "QuickStart: %s not written", quick.path);
+	quick.guessed = 0;
 	return r;
 }
 
 void
-quick_login_changed(void)
+quick_login_guessed(uint64_t since)
 {
-	quick.changed = 1;
+	quick.known.since = since;
+	quick.changed = quick.guessed = 1;
 }
 
 /* Forgets the key, until it logs in again. */

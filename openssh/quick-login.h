@@ -19,6 +19,8 @@
 
 #include <sys/types.h>
 
+#include <stdint.h>
+
 #include "quick-data.h"
 #include "quick-kex.h"
 #include "quick-pair.h"
@@ -50,8 +52,11 @@ struct quick_entry *quick_login_entry(void);
 /* Writes the entry. Returns 0, or an SSH_ERR_* code if the file has not it. */
 int	 quick_login_save(void);
 
-/* Notes that the entry is to be written, with the next change at the latest. */
-void	 quick_login_changed(void);
+/*
+ * Notes when a guess of this login went out that may be wrong, in Unix time; 0:
+ * it was right. The entry is to be written, with the next change at the latest.
+ */
+void	 quick_login_guessed(uint64_t since);
 
 /* Returns 1 if this login may begin with a signature, else 0. */
 int	 quick_login_may_sign(const struct ssh *ssh);

@@ -20,6 +20,7 @@
 
 #include <sys/types.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -335,6 +336,77 @@ decisions(void)
 	TEST_DONE();
 }
 
+/* Replaces entries of a host of its own, again and again. */
+static void
+writer(const char *path, int number)
+{
+	struct quick_entry e;
+	char host[16];
+	int i;
+
+	snprintf(host, sizeof(host), "w%d", number);
+	if (quick_entry_new(&e, host, "u") != 0 ||
+	    quick_entry_set_kex(&e, "k1", "k1", "banner") != 0)
+		_exit(1);
+	for (i = 0; i < 20; i++) {
+		e.since = i;
+		if (quick_known_replace(path, host, "u", &e, 0) != 0)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static void
+together(void)
+{
+	char folder[] = "/tmp/quick.XXXXXX", path[64], host[16];
+	struct quick_entry e, *found;
+	int i, status;
+
+	ASSERT_PTR_NE(mkdtemp(folder), NULL);
+	snprintf(path, sizeof(path), "%s/quick_hosts", folder);
+
+	TEST_START("quick_hosts, the time of a guess is another's to change");
+	ASSERT_INT_EQ(quick_entry_new(&e, "h", "u"), 0);
+	ASSERT_INT_EQ(quick_entry_set_kex(&e, "k1", "k1,k2", "banner"), 0);
+	e.since = 5;
+	ASSERT_INT_EQ(quick_known_replace(path, "h", "u", &e, 1), 0);
+	e.since = 7;
+	ASSERT_INT_EQ(quick_known_replace(path, "h", "u", &e, 1), 0);
+	ASSERT_INT_EQ(quick_known_load(&known, path), 0);
+	ASSERT_LONG_EQ(known.entry[0].since, 5);
+	ASSERT_INT_EQ(quick_known_replace(path, "h", "u", &e, 0), 0);
+	ASSERT_INT_EQ(quick_known_load(&known, path), 0);
+	ASSERT_LONG_EQ(known.entry[0].since, 7);
+	ASSERT_INT_EQ(quick_entry_set_kex(&e, "k2", "k1,k2", "banner"), 0);
+	e.since = 0;
+	ASSERT_INT_EQ(quick_known_replace(path, "h", "u", &e, 1), 0);
+	ASSERT_INT_EQ(quick_known_load(&known, path), 0);
+	ASSERT_LONG_EQ(known.entry[0].since, 0);
+	TEST_DONE();
+
+	TEST_START("quick_hosts, nobody's entry is lost to another's");
+	for (i = 0; i < 8; i++) {
+		if (fork() == 0)
+			writer(path, i);
+	}
+	for (i = 0; i < 8; i++) {
+		ASSERT_INT_NE(wait(&status), -1);
+		ASSERT_INT_EQ(status, 0);
+	}
+	ASSERT_INT_EQ(quick_known_load(&known, path), 0);
+	ASSERT_SIZE_T_EQ(known.num, 9);
+	for (i = 0; i < 8; i++) {
+		snprintf(host, sizeof(host), "w%d", i);
+		found = quick_known_find(&known, host, "u");
+		ASSERT_PTR_NE(found, NULL);
+		ASSERT_LONG_EQ(found->since, 19);
+	}
+	unlink(path);
+	rmdir(folder);
+	TEST_DONE();
+}
+
 static void
 option(void)
 {
@@ -424,6 +496,7 @@ test_quick_start(void)
 	guesses();
 	entries();
 	files();
+	together();
 	decisions();
 	option();
 }
