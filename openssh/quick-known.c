@@ -200,7 +200,7 @@ quick_known_store(const struct quick_known *known, const char *path)
 /*
  * Keeps other processes of ours from changing a file until the descriptor that
  * it returns is closed. What they lock is the folder, as the file is replaced.
- * Waits for a second at most, and then goes on without the lock. Returns -1 if
+ * Waits for 3 seconds at most, then goes on without the lock. Returns -1 if
  * there is none.
  */
 static int
@@ -216,7 +216,7 @@ lock_folder(const char *path)
 	free(folder);
 	if (fd == -1)
 		return -1;
-	for (i = 0; i < 200 && (locked = flock(fd, LOCK_EX|LOCK_NB)) == -1 &&
+	for (i = 0; i < 600 && (locked = flock(fd, LOCK_EX|LOCK_NB)) == -1 &&
 	    (errno == EWOULDBLOCK || errno == EINTR); i++)
 		nanosleep(&pause, NULL);
 	if (locked == -1) {
