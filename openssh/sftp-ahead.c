@@ -142,7 +142,7 @@ put_file(struct sftp_ahead *a, const struct sftp_plan *plan, u_int id,
 struct sftp_ahead *
 sftp_ahead_compose(const struct sftp_plan *plan, u_int *id, struct sshbuf *out)
 {
-	const size_t len[] = { SFTP_AHEAD_READ, SFTP_AHEAD_READ };
+	const size_t len[SFTP_BURST_ANY] = SFTP_AHEAD_READS;
 	struct sftp_ahead *a = xcalloc(1, sizeof(*a));
 	struct sshbuf *msg;
 	u_int i;
@@ -306,11 +306,17 @@ struct sftp_burst *
 sftp_ahead_file(struct sftp_ahead *a, int put, const char *path)
 {
 	size_t dir, len = strlen(path);
+	u_int i;
 	int is_file;
 
 	if (!a->file)
 		return NULL;
 	a->file = 0;
+	/* What was asked before its data does not answer what comes after. */
+	for (i = 0; i < a->n; i++) {
+		free(a->ask[i].path);
+		a->ask[i].path = NULL;
+	}
 	if (put != a->put)
 		return NULL;
 	is_file = is_path(a, a->path, path, len);
@@ -327,6 +333,32 @@ int
 sftp_ahead_is_file(const struct sftp_ahead *a)
 {
 	return a->file;
+}
+
+int
+sftp_ahead_may_begin(const struct sftp_burst *b, uint64_t size)
+{
+	return size > SFTP_AHEAD_ALL && b->handle != NULL && !b->refused &&
+	    sftp_burst_read_len(b, 0) == SFTP_AHEAD_FIRST;
+}
+
+int
+sftp_ahead_lens(struct sftp_burst *b, size_t *len)
+{
+	const size_t asked[SFTP_BURST_ANY] = SFTP_AHEAD_READS;
+	size_t got;
+	int i, at_end, r = 0;
+
+	if (b->outstanding == 0 && (r = sftp_burst_cut(b)) < 0)
+		return r;
+	/* It grew: this is what it was. */
+	at_end = b->ended || r > 0;
+	for (i = SFTP_BURST_ANY; i-- > 0; ) {
+		got = sftp_burst_read_len(b, i);
+		len[i] = at_end && got != 0 ? got : asked[i];
+		at_end &= got == 0;
+	}
+	return 0;
 }
 
 size_t

@@ -19,6 +19,8 @@
 
 #include <sys/types.h>
 
+#include <stdint.h>
+
 struct sftp_burst;
 struct sftp_plan;
 struct sshbuf;
@@ -32,6 +34,15 @@ struct stat;
 
 #define SFTP_AHEAD_DATA		32768	/* bytes of an upload */
 #define SFTP_AHEAD_READ		(255 * 1024)	/* bytes asked for at once */
+
+/*
+ * The READs of a download: nothing can be written before all data of the first
+ * one has come. That fits into TCP's initial window of 10 segments.
+ */
+#define SFTP_AHEAD_FIRST	8192
+#define SFTP_AHEAD_READS { SFTP_AHEAD_FIRST, \
+	    SFTP_AHEAD_READ - SFTP_AHEAD_FIRST, SFTP_AHEAD_READ }
+#define SFTP_AHEAD_ALL		(2 * SFTP_AHEAD_READ)	/* bytes of them */
 
 struct sftp_ahead;
 
@@ -71,13 +82,29 @@ int	 sftp_ahead_take(struct sftp_ahead *a, struct sshbuf *msg);
 
 /*
  * Returns the requests of the file that was planned, if it is the one at a
- * path (put: an upload), else NULL. Only the first call may return them.
+ * path (put: an upload), else NULL. Only the first call may return them. Then
+ * use() returns 0: what was asked before is out of date.
  */
 struct sftp_burst *sftp_ahead_file(struct sftp_ahead *a, int put,
 	    const char *path);
 
 /* Returns 1 if file() has requests to return, else 0. */
 int	 sftp_ahead_is_file(const struct sftp_ahead *a);
+
+/*
+ * Returns 1 if the first data of a download may be written before the replies
+ * behind it have come, else 0: the file, of size bytes, goes on behind all that
+ * was asked for, so that the server does not end the session.
+ */
+int	 sftp_ahead_may_begin(const struct sftp_burst *b, uint64_t size);
+
+/*
+ * Sets len[] to the bytes that each READ of a download was for. If the server
+ * has ended the session, the last one that got data was for what it has got.
+ * If all are answered, no data follows one that found the end: of a file that
+ * grew meanwhile, it is what there was before. Returns 0 or an SSH_ERR_* code.
+ */
+int	 sftp_ahead_lens(struct sftp_burst *b, size_t *len);
 
 /* Returns the bytes of the upload that went out. */
 size_t	 sftp_ahead_bytes(const struct sftp_ahead *a);

@@ -202,17 +202,20 @@ sftp_burst_get(struct sftp_burst *b, u_int id, const char *path, size_t size,
 
 int
 sftp_burst_get_any(struct sftp_burst *b, u_int id, const char *path,
-    const size_t len[SFTP_BURST_KEPT], int end, struct sshbuf *out)
+    const size_t len[SFTP_BURST_ANY], int end, struct sshbuf *out)
 {
 	struct sshbuf *msg;
-	int r;
+	uint64_t offset = 0;
+	int i, r;
 
 	if ((msg = sshbuf_new()) == NULL)
 		return SSH_ERR_ALLOC_FAIL;
-	if ((r = put_open(b, id, path, "", SSH2_FXF_READ, NULL, msg,
-	    out)) == 0 &&
-	    (r = put_read(b, 0, len[0], msg, out)) == 0 &&
-	    (r = put_read(b, len[0], len[1], msg, out)) == 0 && end)
+	r = put_open(b, id, path, "", SSH2_FXF_READ, NULL, msg, out);
+	for (i = 0; i < SFTP_BURST_ANY && r == 0; i++) {
+		r = put_read(b, offset, len[i], msg, out);
+		offset += len[i];
+	}
+	if (r == 0 && end)
 		r = put_end(b, msg, out);
 	b->any_size = 1;
 	sshbuf_free(msg);
@@ -313,11 +316,32 @@ sftp_burst_read_len(const struct sftp_burst *b, u_int read)
 }
 
 int
+sftp_burst_cut(struct sftp_burst *b)
+{
+	struct sshbuf *end;
+	u_int i;
+	int r, n = 0;
+
+	for (i = 1; i < b->reads; i++) {
+		if (b->kept[i] == NULL || (end = b->kept[i - 1]) == NULL ||
+		    sftp_burst_read_len(b, i - 1) != 0)
+			continue;
+		n += sftp_burst_read_len(b, i) != 0;
+		sshbuf_reset(b->kept[i]);
+		if ((r = sshbuf_putb(b->kept[i], end)) != 0 ||
+		    (r = sshbuf_poke_u32(b->kept[i], 1,
+		    b->first + 1 + i)) != 0)
+			return r;
+	}
+	return n;
+}
+
+int
 sftp_burst_take(struct sftp_burst *b, struct sshbuf *msg)
 {
 	int i, r;
 
-	for (i = 0; i < SFTP_BURST_KEPT; i++) {
+	for (i = 0; i < SFTP_BURST_ANY; i++) {
 		if (b->kept[i] == NULL)
 			continue;
 		sshbuf_reset(msg);
@@ -334,7 +358,7 @@ sftp_burst_end(struct sftp_burst *b)
 {
 	int i;
 
-	for (i = 0; i < SFTP_BURST_KEPT; i++) {
+	for (i = 0; i < SFTP_BURST_ANY; i++) {
 		sshbuf_free(b->kept[i]);
 		b->kept[i] = NULL;
 	}

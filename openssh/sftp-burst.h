@@ -36,6 +36,7 @@ struct sshbuf;
 /* Requests of a burst, and replies that it keeps, at most */
 #define SFTP_BURST_REQUESTS	6
 #define SFTP_BURST_KEPT		2
+#define SFTP_BURST_ANY		3	/* of a file whose size is not known */
 
 struct sftp_burst {
 	u_int first;		/* id of OPEN; the others follow it */
@@ -52,7 +53,7 @@ struct sftp_burst {
 	int	ended;		/* the server has ended the session */
 	u_char	*handle;	/* of the file; NULL: OPEN failed */
 	size_t	handle_len;
-	struct sshbuf *kept[SFTP_BURST_KEPT];	/* replies to READ */
+	struct sshbuf *kept[SFTP_BURST_ANY];	/* replies to READ */
 };
 
 /* A file to upload: `attrs` and `times` may be NULL */
@@ -87,11 +88,12 @@ int	 sftp_burst_get(struct sftp_burst *b, u_int id, const char *path,
 
 /*
  * The same for a download of a file whose size is not known: the server is
- * asked to open it if it is a regular file, and for two READs. The file stays
- * open. With `end`, the session ends if the file does not go on behind them.
+ * asked to open it if it is a regular file, and for three READs. The file
+ * stays open. With `end`, the session ends if the file does not go on behind
+ * them.
  */
 int	 sftp_burst_get_any(struct sftp_burst *b, u_int id, const char *path,
-	    const size_t len[SFTP_BURST_KEPT], int end, struct sshbuf *out);
+	    const size_t len[SFTP_BURST_ANY], int end, struct sshbuf *out);
 
 /*
  * Takes the next reply. Returns 0, or SSH_ERR_INVALID_FORMAT if it answers no
@@ -107,6 +109,13 @@ int	 sftp_burst_succeeded(const struct sftp_burst *b);
 
 /* Returns the bytes of data in the reply to READ `read` (from 0), or 0. */
 size_t	 sftp_burst_read_len(const struct sftp_burst *b, u_int read);
+
+/*
+ * Makes the replies behind a READ that found the end say the same: a file that
+ * grew meanwhile would have a hole. Returns the number of replies that had data
+ * or an SSH_ERR_* code, which is negative.
+ */
+int	 sftp_burst_cut(struct sftp_burst *b);
 
 /*
  * Copies a reply that the burst kept, the oldest, to `msg`. Returns 1, or 0 if

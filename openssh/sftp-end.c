@@ -31,17 +31,30 @@ count_one(u_int n)
 }
 
 void
+sftp_end_short(struct sftp_end *e, int at_end)
+{
+	e->is_short = at_end ? 1 : -1;
+}
+
+void
 sftp_end_answered(struct sftp_end *e, u_char type, u_int status)
 {
-	if (status == SSH2_FX_OK || status == SSH2_FX_EOF)
+	int hole = e->is_short == -1 || (type == SSH2_FXP_READ &&
+	    e->behind && status == SSH2_FX_OK);
+
+	if ((status == SSH2_FX_OK || status == SSH2_FX_EOF) && !hole)
 		e->good = count_one(e->good);
 	else
 		e->good = 0;
 	if (type == SSH2_FXP_READ) {
 		e->since_read = 0;
 		e->read_ended = status == SSH2_FX_EOF;
-	} else
+		e->behind |= e->is_short != 0 || e->read_ended;
+	} else {
 		e->since_read = count_one(e->since_read);
+		e->behind = 0;
+	}
+	e->is_short = 0;
 }
 
 int

@@ -28,7 +28,15 @@ struct sftp_end {
 	u_int good;		/* requests that succeeded in a row */
 	u_int since_read;	/* requests after the last READ */
 	int	read_ended;	/* that READ found the end of its file */
+	int	is_short;	/* the next one to be noted got less */
+	int	behind;		/* READs follow one that got less */
 };
+
+/*
+ * Notes that a READ, which answered() follows, got less than it asked for; to
+ * the end of its file, or not.
+ */
+void	 sftp_end_short(struct sftp_end *e, int at_end);
 
 /*
  * Notes that a request of a type (SSH2_FXP_*) was answered, with a status
@@ -37,8 +45,10 @@ struct sftp_end {
 void	 sftp_end_answered(struct sftp_end *e, u_char type, u_int status);
 
 /*
- * Returns 1 if the last `count` requests (at least 1) succeeded, and the last
- * READ among them, if there is any, found the end of its file. Else returns 0.
+ * Returns 1 if the last `count` requests (at least 1) succeeded, the last READ
+ * among them, if there is any, found the end of its file, and none got less
+ * than there is. Else returns 0. A file may grow meanwhile: data behind a READ
+ * that got less than it asked for leaves a hole.
  */
 int	 sftp_end_may(const struct sftp_end *e, u_int count);
 

@@ -14,6 +14,8 @@ from sftp_tools import content, digests
 HOST = "root@127.0.0.1"
 SMALL, EDGE, LARGE = 1000, 32768, 1 << 20       # bytes
 SERVER = f"Subsystem sftp {OURS}/sftp-server"
+BETWEEN = os.path.join(os.path.dirname(__file__), "sftp_between.py")
+AHEAD = 510 * 1024                      # bytes of a download's first READs
 
 
 @pytest.fixture
@@ -445,6 +447,54 @@ def test_short_reads(home):
     done = scp(home, f"{HOST}:{path}", copy)
     assert done.status == 0 and done.at_once, done.stderr
     assert os.path.getsize(copy) > 0.9 * size
+
+
+def between(home, *words):
+    """From now on the server's sftp is odd."""
+    for sshd in [s for s in home.started if hasattr(s, "log")]:
+        sshd.terminate()
+        sshd.wait()
+    home.sshd(OURS, " ".join(["Subsystem sftp", BETWEEN,
+                              f"{OURS}/sftp-server", *map(str, words)]))
+
+
+# Of a file of 1 KiB to 1 MiB, the READs are for 8, 247 and 255 KiB, and 255 KiB
+@pytest.mark.parametrize("before,after", [
+    (LARGE, 300000), (LARGE, 100000), (LARGE, 4000), (LARGE, 0),
+    (LARGE, AHEAD), (AHEAD, LARGE), (AHEAD + 4, AHEAD), (300000, 4000),
+    (4000, 6000), (4000, 100000), (4000, 300000), (4000, LARGE),
+    (100000, 200000), (100000, 300000), (100000, LARGE), (0, 6000),
+    (0, 100000), (0, LARGE)])
+@pytest.mark.parametrize("way", ["change", "replace"])
+def test_size_that_changes(home, before, after, way):
+    """A download of a file that grows, shrinks or is replaced meanwhile is what
+    it was at some time, or an error."""
+    remember(home)
+    path, copy = source(home, before), home.path("copy")
+    for number in range(5):
+        between(home, way, number, path, source(home, after, "other"))
+        source(home, before)
+        done = scp(home, f"{HOST}:{path}", copy)
+        assert done.at_once, done.stderr
+        with open(copy, "rb") as f:
+            got = f.read()
+        assert content(LARGE).startswith(got)
+        if done.status == 0:
+            assert len(got) in (before, after), (number, done.stderr)
+        else:
+            # (READs that are sent later may find a hole.)
+            assert after < before or number == 4, (number, done.stderr)
+            assert done.told
+
+
+def test_replies_out_of_order(home):
+    """A server that answers a later READ first: the file comes whole."""
+    remember(home)
+    between(home, "hold")
+    path, copy = source(home, LARGE), home.path("copy")
+    done = scp(home, f"{HOST}:{path}", copy)
+    assert done.status == 0 and done.at_once, done.stderr
+    assert same(path, copy)
 
 
 @pytest.mark.parametrize("tool", ["scp", "sftp"])

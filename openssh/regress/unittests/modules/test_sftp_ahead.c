@@ -182,9 +182,14 @@ test_files(void)
 	const char part[] = { SSH2_FXP_EXTENDED, SSH2_FXP_EXTENDED,
 	    SSH2_FXP_WRITE };
 	const char get[] = { SSH2_FXP_EXTENDED, SSH2_FXP_EXTENDED,
-	    SSH2_FXP_READ, SSH2_FXP_READ, SSH2_FXP_EXTENDED };
+	    SSH2_FXP_READ, SSH2_FXP_READ, SSH2_FXP_READ,
+	    SSH2_FXP_EXTENDED };
 	const char none[] = { SSH2_FXP_EXTENDED, SSH2_FXP_STAT };
+	const char after[] = { SSH2_FXP_EXTENDED, SSH2_FXP_STAT,
+	    SSH2_FXP_LSTAT, SSH2_FXP_EXTENDED, SSH2_FXP_READ, SSH2_FXP_READ,
+	    SSH2_FXP_READ, SSH2_FXP_EXTENDED };
 	struct sftp_ahead *a;
+	struct sshbuf *msg = sshbuf_new();
 	const char *path;
 
 	TEST_START("ahead: an upload, up to 32 KiB with its end");
@@ -234,10 +239,178 @@ test_files(void)
 
 	TEST_START("ahead: a download");
 	sftp_plan_download("source", 1);
-	a = compose(get, 5);
+	a = compose(get, 6);
 	ASSERT_PTR_NE(sftp_ahead_file(a, 0, "source"), NULL);
 	sftp_plan_download("source", 0);
-	(void)compose(get, 4);
+	(void)compose(get, 5);
+	TEST_DONE();
+
+	TEST_START("ahead: what is known of a file before its data");
+	sftp_plan_ask(SSH2_FXP_STAT, "source");
+	sftp_plan_ask(SSH2_FXP_LSTAT, "source");
+	sftp_plan_download("source", 1);
+	a = compose(after, 8);
+	ASSERT_INT_EQ(got(a, 7, SSH2_FX_NO_SUCH_FILE, NULL), 1);
+	ASSERT_INT_EQ(use(a, SSH2_FXP_LSTAT, "source"), 1);
+	ASSERT_PTR_NE(sftp_ahead_file(a, 0, "source"), NULL);
+	ASSERT_INT_EQ(sftp_ahead_take(a, msg), 1);
+	ASSERT_INT_EQ(use(a, SSH2_FXP_STAT, "source"), 0);
+	ASSERT_INT_EQ(got(a, 6, SSH2_FX_NO_SUCH_FILE, NULL), 1);
+	sshbuf_free(msg);
+	TEST_DONE();
+}
+
+/*
+ * Answers a download's OPEN, or READ `i` (from 1) with len bytes; 0: with the
+ * end of the file.
+ */
+static void
+answer(struct sftp_burst *b, u_int i, size_t len)
+{
+	struct sshbuf *msg = sshbuf_new();
+	u_char *data = calloc(1, len + 4);
+	int type = i == 0 ? SSH2_FXP_HANDLE :
+	    len != 0 ? SSH2_FXP_DATA : SSH2_FXP_STATUS;
+
+	ASSERT_INT_EQ(sshbuf_put_u8(msg, type), 0);
+	ASSERT_INT_EQ(sshbuf_put_u32(msg, b->first + i), 0);
+	if (type == SSH2_FXP_STATUS)
+		ASSERT_INT_EQ(sshbuf_put_u32(msg, SSH2_FX_EOF), 0);
+	else
+		ASSERT_INT_EQ(sshbuf_put_string(msg, data,
+		    i == 0 ? 4 : len), 0);
+	ASSERT_INT_EQ(sftp_burst_reply(b, msg), 0);
+	sshbuf_free(msg);
+	free(data);
+}
+
+/* Answers the request to end the session with a status (SSH2_FX_*). */
+static void
+answer_end(struct sftp_burst *b, u_int status)
+{
+	struct sshbuf *msg = sshbuf_new();
+
+	ASSERT_INT_EQ(sshbuf_put_u8(msg, SSH2_FXP_STATUS), 0);
+	ASSERT_INT_EQ(sshbuf_put_u32(msg, b->first + b->end), 0);
+	ASSERT_INT_EQ(sshbuf_put_u32(msg, status), 0);
+	ASSERT_INT_EQ(sftp_burst_reply(b, msg), 0);
+	sshbuf_free(msg);
+}
+
+/*
+ * Composes a download of a file of size bytes, of which the first READs are
+ * answered.
+ */
+static void
+download(struct sftp_burst *b, size_t size, u_int reads)
+{
+	const size_t len[SFTP_BURST_ANY] = SFTP_AHEAD_READS;
+	struct sshbuf *out = sshbuf_new();
+	u_int i;
+
+	ASSERT_INT_EQ(sftp_burst_get_any(b, 5, "source", len, 1, out), 0);
+	sshbuf_free(out);
+	answer(b, 0, 0);
+	for (i = 0; i < reads; i++) {
+		answer(b, i + 1, size < len[i] ? size : len[i]);
+		size -= size < len[i] ? size : len[i];
+	}
+}
+
+static void
+test_begin(void)
+{
+	const size_t all = SFTP_AHEAD_ALL, first = SFTP_AHEAD_FIRST;
+	struct sftp_burst b;
+	struct sshbuf *msg = sshbuf_new();
+	size_t len[SFTP_BURST_ANY];
+	u_int i;
+
+	TEST_START("ahead: a large file begins with its first data");
+	download(&b, all + 1, 0);
+	ASSERT_INT_EQ(sftp_ahead_may_begin(&b, all + 1), 0);
+	sftp_burst_end(&b);
+	download(&b, all + 1, 1);
+	ASSERT_INT_EQ(sftp_ahead_may_begin(&b, all + 1), 1);
+	ASSERT_INT_EQ(sftp_ahead_may_begin(&b, all), 0);
+	ASSERT_INT_EQ(sftp_ahead_lens(&b, len), 0);
+	ASSERT_SIZE_T_EQ(len[0] + len[1] + len[2], all);
+	sftp_burst_end(&b);
+	download(&b, first - 1, 1);	/* not what its size says */
+	ASSERT_INT_EQ(sftp_ahead_may_begin(&b, all + 1), 0);
+	sftp_burst_end(&b);
+	TEST_DONE();
+
+	TEST_START("ahead: no READ of a small file is sent again");
+	download(&b, 1, 3);
+	answer_end(&b, SSH2_FX_OK);
+	ASSERT_INT_EQ(sftp_ahead_lens(&b, len), 0);
+	ASSERT_SIZE_T_EQ(len[0], 1);
+	sftp_burst_end(&b);
+	download(&b, first + 1, 3);
+	answer_end(&b, SSH2_FX_OK);
+	ASSERT_INT_EQ(sftp_ahead_lens(&b, len), 0);
+	ASSERT_SIZE_T_EQ(len[0], first);
+	ASSERT_SIZE_T_EQ(len[1], 1);
+	sftp_burst_end(&b);
+	download(&b, 0, 3);
+	answer_end(&b, SSH2_FX_OK);
+	ASSERT_INT_EQ(sftp_ahead_lens(&b, len), 0);
+	ASSERT_SIZE_T_EQ(len[0], first);
+	sftp_burst_end(&b);
+	TEST_DONE();
+
+	TEST_START("ahead: a READ that got less than there is is sent again");
+	download(&b, 1, 3);
+	answer_end(&b, SSH2_FX_FAILURE);
+	ASSERT_INT_EQ(sftp_ahead_lens(&b, len), 0);
+	ASSERT_SIZE_T_EQ(len[0] + len[1] + len[2], all);
+	sftp_burst_end(&b);
+	download(&b, 0, 0);	/* it grew between two READs */
+	answer(&b, 1, first - 1);
+	answer(&b, 2, 1);
+	answer(&b, 3, 0);
+	answer_end(&b, SSH2_FX_OK);
+	ASSERT_INT_EQ(sftp_ahead_lens(&b, len), 0);
+	ASSERT_SIZE_T_EQ(len[0], first);
+	ASSERT_SIZE_T_EQ(len[1], 1);
+	sftp_burst_end(&b);
+	TEST_DONE();
+
+	TEST_START("ahead: no data follows the end");
+	download(&b, 0, 0);	/* it grew between two READs */
+	answer(&b, 1, 0);
+	answer(&b, 2, 1);
+	answer(&b, 3, 1);
+	answer_end(&b, SSH2_FX_FAILURE);
+	ASSERT_INT_EQ(sftp_ahead_lens(&b, len), 0);
+	ASSERT_SIZE_T_EQ(sftp_burst_read_len(&b, 1), 0);
+	ASSERT_SIZE_T_EQ(sftp_burst_read_len(&b, 2), 0);
+	for (i = 0; i < SFTP_BURST_ANY; i++) {
+		ASSERT_INT_EQ(sftp_burst_take(&b, msg), 1);
+		ASSERT_U_INT_EQ(PEEK_U32(sshbuf_ptr(msg) + 1),
+		    b.first + 1 + i);
+	}
+	sftp_burst_end(&b);
+	download(&b, 0, 0);
+	answer(&b, 1, 1);
+	answer(&b, 2, 0);
+	answer(&b, 3, 1);
+	answer_end(&b, SSH2_FX_FAILURE);
+	ASSERT_INT_EQ(sftp_ahead_lens(&b, len), 0);
+	ASSERT_SIZE_T_EQ(len[0], 1);
+	ASSERT_SIZE_T_EQ(sftp_burst_read_len(&b, 2), 0);
+	sftp_burst_end(&b);
+	download(&b, 0, 0);
+	answer(&b, 1, 1);
+	answer(&b, 2, 1);
+	answer(&b, 3, 0);
+	answer_end(&b, SSH2_FX_FAILURE);
+	ASSERT_INT_EQ(sftp_ahead_lens(&b, len), 0);
+	ASSERT_SIZE_T_EQ(len[0], first);
+	ASSERT_SIZE_T_EQ(sftp_burst_read_len(&b, 1), 1);
+	sftp_burst_end(&b);
+	sshbuf_free(msg);
 	TEST_DONE();
 }
 
@@ -288,6 +461,15 @@ test_batches(void)
 	TEST_DONE();
 }
 
+/* Returns 1 if a session may end behind two READs with these answers. */
+static int
+reads(struct sftp_end *e, u_int one, u_int other)
+{
+	sftp_end_answered(e, SSH2_FXP_READ, one);
+	sftp_end_answered(e, SSH2_FXP_READ, other);
+	return sftp_end_may(e, 2);
+}
+
 static void
 test_end(void)
 {
@@ -318,6 +500,29 @@ test_end(void)
 	sftp_end_answered(&e, SSH2_FXP_READ, SSH2_FX_FAILURE);
 	ASSERT_INT_EQ(sftp_end_may(&e, 1), 0);
 	TEST_DONE();
+
+	TEST_START("end: all that there was has to have been read");
+	sftp_end_answered(&e, SSH2_FXP_OPEN, SSH2_FX_OK);
+	sftp_end_short(&e, 1);
+	ASSERT_INT_EQ(reads(&e, SSH2_FX_OK, SSH2_FX_EOF), 1);
+	sftp_end_answered(&e, SSH2_FXP_OPEN, SSH2_FX_OK);
+	sftp_end_short(&e, 0);
+	ASSERT_INT_EQ(reads(&e, SSH2_FX_OK, SSH2_FX_EOF), 0);
+	sftp_end_answered(&e, SSH2_FXP_OPEN, SSH2_FX_OK);
+	ASSERT_INT_EQ(reads(&e, SSH2_FX_OK, SSH2_FX_EOF), 1);
+	TEST_DONE();
+
+	TEST_START("end: no data behind a short READ, or behind the end");
+	sftp_end_answered(&e, SSH2_FXP_OPEN, SSH2_FX_OK);
+	sftp_end_short(&e, 1);
+	sftp_end_answered(&e, SSH2_FXP_READ, SSH2_FX_OK);
+	ASSERT_INT_EQ(reads(&e, SSH2_FX_OK, SSH2_FX_EOF), 0);
+	sftp_end_answered(&e, SSH2_FXP_OPEN, SSH2_FX_OK);
+	sftp_end_answered(&e, SSH2_FXP_READ, SSH2_FX_EOF);
+	ASSERT_INT_EQ(reads(&e, SSH2_FX_OK, SSH2_FX_EOF), 0);
+	sftp_end_answered(&e, SSH2_FXP_CLOSE, SSH2_FX_OK);
+	ASSERT_INT_EQ(reads(&e, SSH2_FX_OK, SSH2_FX_EOF), 1);
+	TEST_DONE();
 }
 
 void
@@ -325,6 +530,7 @@ test_sftp_ahead(void)
 {
 	test_asks();
 	test_files();
+	test_begin();
 	test_batches();
 	test_end();
 }
