@@ -106,7 +106,7 @@ quick_login_save(void)
 	int r = SSH_ERR_KEY_BAD_PERMISSIONS;
 
 	quick.changed = 0;
-	/* Another login's guess may have turned out right or wrong meanwhile. */
+	/* Another login may have found its guess right or wrong meanwhile. */
 	if (quick.may_write && (r = quick_known_replace(quick.path, quick.host,
 	    quick.user, e->login[0] == '\0' && e->kex[0] == '\0' &&
 	    e->flags == 0 ? NULL : e, !quick.guessed)) != 0)
