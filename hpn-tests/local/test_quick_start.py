@@ -13,76 +13,9 @@ import pytest
 
 from loopback import (OURS, STOCK, place, read,     # noqa: F401
                       wait_until)
-
-HOST = "root@127.0.0.1"
-REQUEST, OPEN, CHANNEL_REQUEST = 50, 90, 98
-SUCCESS, SIGN_REQUEST, EOF = 52, 13, 96
-# A login that is not remembered: service, "none", query, signature
-ASKED = [5, 50, 50, 50]
-
-
-def known(place):                       # noqa: F811
-    return place.path(".ssh/quick_hosts")
-
-
-@pytest.fixture
-def home(place):                        # noqa: F811
-    os.mkdir(place.path(".ssh"), 0o700)
-    return place
-
-
-def login(place, *options, quick="yes", command="echo ran >&2; echo ran",
-          tree=OURS, port=2222):        # noqa: F811
-    """A command; .sent are kinds of messages since the keys, .early those of
-    them that went out before the login succeeded."""
-    words = ["-o", f"QuickStart={quick}"] if tree == OURS else []
-    done = place.run(place.ssh(*words, *options, HOST, command, tree=tree,
-                               port=port, level="DEBUG3"))
-    kinds = [(way, int(kind)) for way, kind in
-             re.findall(r"(send|receive) packet: type (\d+)", done.stderr)]
-    sent = [k for way, k in kinds if way == "send" and k != EOF]
-    done.sent = sent[sent.index(5):] if 5 in sent else sent
-    until = kinds.index(("receive", SUCCESS)) \
-        if ("receive", SUCCESS) in kinds else len(kinds)
-    early = [k for way, k in kinds[:until] if way == "send"]
-    done.early = early[early.index(5):] if 5 in early else early
-    return done
-
-
-def is_quick(done, with_session):
-    """Whether the login was a signature only, and perhaps the session."""
-    assert done.returncode == 0 and done.stdout == "ran\n", done.stderr
-    return done.early == [5, REQUEST] + \
-        ([OPEN, CHANNEL_REQUEST] if with_session else [])
-
-
-def remember(place, *options, **kwargs):                # noqa: F811
-    done = login(place, *options, **kwargs)
-    assert done.early == ASKED and os.path.exists(known(place)), done.stderr
-    return done
-
-
-def place_key(place, name, *arguments):                 # noqa: F811
-    path = place.path(name)
-    subprocess.run([f"{STOCK}/ssh-keygen", "-q", "-N", "", "-f", path,
-                    *arguments], check=True)
-    return path
-
-
-def key(place, name, *arguments):                       # noqa: F811
-    return place_key(place, name, "-t", "ed25519", *arguments)
-
-
-def authorize(place, *lines):           # noqa: F811
-    with open(place.path("authorized"), "w") as f:
-        f.writelines(lines)
-    return f"AuthorizedKeysFile {place.path('authorized')}"
-
-
-def stop(place):                        # noqa: F811
-    for sshd in [s for s in place.started if hasattr(s, "log")]:
-        sshd.terminate()
-        sshd.wait()
+from quick_login import (ASKED, CHANNEL_REQUEST, EOF, HOST, OPEN,   # noqa: F401
+                         REQUEST, SIGN_REQUEST, authorize, home, is_quick, key,
+                         known, login, place_key, remember, stop)
 
 
 def test_no_is_stock(home):
