@@ -16,7 +16,7 @@ HOST = "root@127.0.0.1"
 SERVICE, ACCEPT, REQUEST, FAILURE, SUCCESS = 5, 6, 50, 51, 52
 OPEN, CONFIRM, REFUSE, DATA, EOF, CLOSE, CHANNEL_REQUEST = \
     90, 91, 92, 94, 96, 97, 98
-UNIMPLEMENTED, IGNORE = 3, 2
+UNIMPLEMENTED, IGNORE, GLOBAL_REQUEST = 3, 2, 80
 ALGORITHMS = (b"server-sig-algs", b"ssh-ed25519")
 QUICK = ext_info(*ALGORITHMS, BOUNDED, b"0")
 
@@ -32,7 +32,7 @@ class Liar(Hostile):
     def listen(self):
         message, m = super().listen()
         if message in (SERVICE, REQUEST, OPEN, DATA, EOF, CLOSE,
-                       CHANNEL_REQUEST):
+                       CHANNEL_REQUEST, GLOBAL_REQUEST):
             self.said.append((message, m.asbytes()))
             return IGNORE, m
         return message, m
@@ -57,12 +57,13 @@ def quick(place):                                       # noqa: F811
     sshd.wait()
     found = []
 
-    def meet(extensions=QUICK):
+    def meet(extensions=QUICK, *more):
         listener = place.inside(
             lambda: socket.create_server(("127.0.0.1", PORT)))
         log = place.path("ssh.log")
         ssh = place.start(["env", "--default-signal=INT,TERM",
-                           *place.ssh("-E", log, *options, level="DEBUG2")],
+                           *place.ssh("-E", log, *more, *options,
+                                      level="DEBUG2")],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         ssh.log = log
         listener.settimeout(PATIENCE_S)
@@ -238,3 +239,24 @@ def test_ext_info_too_late(quick):
         liar.say(MSG_EXT_INFO, Raw(QUICK))
     ends(ssh, liar, "bad message during authentication: type 7")
     assert not liar.heard_of(OPEN)
+
+
+@pytest.mark.parametrize("goes", [False, True])
+def test_proof_that_never_comes(quick, goes):
+    """ssh waits some seconds for the proof of new host keys, and ends as it
+    would have. A server that goes meanwhile changes nothing."""
+    new = paramiko.ECDSAKey.generate()
+    ssh, liar = quick(QUICK, "-o", "UpdateHostKeys=yes")
+    accept(early(liar))
+    liar.say(SUCCESS)
+    liar.say(GLOBAL_REQUEST, b"hostkeys-00@openssh.com", Raw(b"\0"),
+             liar.get_server_key().asbytes(), new.asbytes())
+    confirm(liar)
+    status(liar, 3)
+    liar.say(CLOSE, 0)
+    if goes:
+        wait_until("the wait", lambda: "waiting for the proof" in
+                   read(ssh.log))
+        liar.sock.close()
+    ends(ssh, liar, "waiting for the proof", 3)
+    assert "closed by" not in read(ssh.log)
