@@ -1,0 +1,150 @@
+"""QuickStart on a path that is slow, or cut, or changed on the way: nothing
+runs twice, and nothing but the key exchange goes to who is not the host."""
+
+import os
+import shutil
+
+import pytest
+
+from loopback import OURS, place, read, wait_until  # noqa: F401
+from quick_login import (HOST, home, is_quick, key, known,      # noqa: F401
+                         login, restart, without)
+from wire import CLIENT, PORT, SERVER, Wire
+
+
+@pytest.fixture
+def wire(home):
+    """One in front of our sshd."""
+    home.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
+    wire = Wire(home)
+    yield wire
+    wire.close()
+
+
+def test_update_host_keys(home, wire):
+    """New keys of the host are learnt, and those that it has no more are
+    forgotten, by a command that takes no time."""
+    learnt = read(key(home, "second") + ".pub").split()[1]
+    gone = read(key(home, "gone") + ".pub").split()[1]
+    first = read(home.path("host.pub")).split()[1]
+    assert login(home, port=PORT).returncode == 0
+    assert is_quick(login(home, port=PORT), True)
+    with open(home.path("known_hosts"), "a") as f:
+        f.write(f"[127.0.0.1]:{PORT} ssh-ed25519 {gone}\n")
+    shutil.copy(home.path("known_hosts"), home.path("before"))
+    restart(home, OURS, f"HostKey {home.path('host')}",
+            f"HostKey {home.path('second')}")
+    wire.delay_s = 0.1
+    for quick in ("yes", "no"):
+        shutil.copy(home.path("before"), home.path("known_hosts"))
+        done = login(home, "-o", "UpdateHostKeys=yes", quick=quick,
+                     command="true", port=PORT)
+        assert done.returncode == 0, done.stderr
+        assert ("session sent with" in done.stderr) == (quick == "yes")
+        now = read(home.path("known_hosts"))
+        assert [k in now for k in (first, learnt, gone)] == \
+            [True, True, False], (quick, now)
+
+
+def put_back(home, name, saved):
+    """A file as it was: with its mode."""
+    shutil.copy(saved, home.path(name))
+
+
+def points(most, number):
+    """Of 0 to most, both included."""
+    return sorted({round(i * most / (number - 1)) for i in range(number)})
+
+
+@pytest.fixture
+def quick(home, wire):
+    """The file of a login that is quick, to be put back before each."""
+    login(home, port=PORT)
+    assert is_quick(login(home, port=PORT), True)
+    shutil.copy(known(home), home.path("saved"))
+    return home.path("saved")
+
+
+def settled(home):
+    """Once each connection has ended at the server, too."""
+    sshd = [s for s in home.started if hasattr(s, "log")][-1]
+    children = f"/proc/{sshd.pid}/task/{sshd.pid}/children"
+    wait_until("the connections' end", lambda: read(children) == "")
+
+
+@pytest.mark.parametrize("whose", [CLIENT, SERVER])
+def test_cut(home, wire, quick, whose):
+    """The command runs once at most, and ssh calls it a success only if it has
+    run. ssh connects again only if the key exchange was cut."""
+    ran = home.path("ran")
+    command = f"echo ran >> {ran}"
+    wire.counted()
+    assert "session sent with" in login(home, command=command,
+                                        port=PORT).stderr
+    ends, total = set(), wire.counted()[0]
+    for n in points(total[whose], 32):
+        put_back(home, ".ssh/quick_hosts", quick)
+        os.unlink(ran)
+        with open(ran, "w"):
+            pass
+        wire.cut = (whose, n)
+        done = login(home, command=command, port=PORT)
+        settled(home)
+        end = done.returncode, read(ran), len(wire.counted())
+        assert end in {(0, "ran\n", 1), (255, "ran\n", 1), (255, "", 1),
+                       (0, "ran\n", 2)}, (n, end, done.stderr)
+        if end[2] == 2:
+            first, failed, _ = done.stderr.partition("did not take")
+            assert failed and "signing at once" not in first
+        ends.add(end)
+    # Each of them has been met
+    assert ends >= {(255, "", 1), (0, "ran\n", 2), (0, "ran\n", 1)}
+    assert ((255, "ran\n", 1) in ends) == (whose == SERVER)
+
+
+@pytest.mark.parametrize("whose", [CLIENT, SERVER])
+@pytest.mark.parametrize("target", ["copy", "folder/"])
+def test_scp_cut(home, wire, quick, whose, target):
+    """What is there then is the file or its beginning, in its place, and
+    nothing else; scp calls it a success only if it is whole."""
+    data = os.urandom(30000)
+    with open(home.path("source"), "wb") as f:
+        f.write(data)
+    place_ = home.path("there")
+    copy = os.path.join(place_, "copy" if target == "copy"
+                        else "folder/source")
+
+    def scp():
+        shutil.rmtree(place_, ignore_errors=True)
+        os.makedirs(os.path.join(place_, "folder"))
+        put_back(home, ".ssh/quick_hosts", home.path("saved.scp"))
+        words = without(home.ssh("-o", "QuickStart=yes", port=PORT,
+                                 level="DEBUG1"), "-p", str(PORT))
+        done = home.run([f"{OURS}/scp", "-S", *words, "-P", str(PORT),
+                         home.path("source"),
+                         f"{HOST}:{place_}/{target}"])
+        settled(home)
+        got = None
+        if os.path.exists(copy):
+            with open(copy, "rb") as f:
+                got = f.read()
+        others = [os.path.join(f, name) for f, _, names in os.walk(place_)
+                  for name in names]
+        assert others in ([], [copy]), done.stderr
+        return done, got
+
+    shutil.copy(quick, home.path("saved.scp"))
+    scp()                               # the server's sftp is remembered
+    shutil.copy(known(home), home.path("saved.scp"))
+    wire.counted()
+    done, got = scp()
+    assert got == data and "bytes sent with the session" in done.stderr
+    ends, total = set(), wire.counted()[0]
+    for n in points(total[whose], 24):
+        wire.cut = (whose, n)
+        done, got = scp()
+        assert got is None or data.startswith(got), (n, done.stderr)
+        assert done.returncode != 0 or got == data, (n, done.stderr)
+        ends.add((done.returncode == 0, got is not None,
+                  len(wire.counted())))
+    assert {(False, False, 1), (True, True, 2), (True, True, 1)} <= ends
