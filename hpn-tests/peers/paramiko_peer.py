@@ -4,6 +4,7 @@
     paramiko_peer.py serve PORT HOSTKEY USERKEY.pub
 """
 
+import contextlib
 import os
 import shutil
 import socket
@@ -113,7 +114,9 @@ def serve(port, host_key, user_key):
         transport = paramiko.Transport(listener.accept()[0])
         transport.add_server_key(paramiko.Ed25519Key(filename=host_key))
         transport.set_subsystem_handler("sftp", paramiko.SFTPServer, Files)
-        transport.start_server(server=Server(user))
+        # Whatever a client sends in its key exchange ends its connection only
+        with contextlib.suppress(Exception):
+            transport.start_server(server=Server(user))
 
 
 if sys.argv[1] == "serve":

@@ -173,6 +173,11 @@ SERVERS = {
         {"exec": openssh("{tree}")["exec"]}, debian=("dropbear-bin",),
         serves=["dropbear", *DROPBEAR.split(), "-F", "-E", "-p", "{port}", "-r",
                 "{home}/host.db"], quick=("exec",)),
+    "TinySSH": Peer(
+        openssh("{tree}"), made="tinyssh",
+        version=lambda: in_file("install", r"^\tversion=(\S+)"),
+        serves=["{cache}/tinyssh/serve", "{port}", "{home}",
+                "{build}/stock/sftp-server"]),
     "OpenSSH of Debian 12": Peer(
         openssh("{tree}"), version=lambda: "9.2p1",
         serves=["sh", "-c",
