@@ -498,6 +498,28 @@ def test_last_channel(home, quick, server, early):
     assert ("last_channel_answered: 1" in read(log)) == early
 
 
+@pytest.mark.parametrize("option", ["-tt", "-X", "-A"])
+def test_last_channel_waits(home, option):
+    """A terminal, X11 and an agent wait for the session's number."""
+    env = {**os.environ, "DISPLAY": "127.0.0.1:9",
+           "SSH_AUTH_SOCK": Agent(home).path}
+    home.sshd()
+    path, log = home.path("c"), home.path("master.log")
+    with open(log, "w") as f:
+        home.start(home.ssh("-o", "QuickStart=yes", "-o", "ForwardAgent=yes",
+                            "-o", "ForwardX11=yes", "-o",
+                            f"ControlPath={path}", "-M", "-N", HOST,
+                            level="DEBUG3"),
+                   stdin=subprocess.DEVNULL, stderr=f, env=env)
+    wait_until("the master", lambda: os.path.exists(path))
+    time.sleep(0.5)
+    for option_, early in ((option, False), ("-T", True)):
+        done = home.run(home.ssh(option_, "-S", path, HOST, "echo ran"),
+                        env=env)
+        assert done.stdout.split() == ["ran"], done.stderr
+        assert openings(log)[-1] == early
+
+
 def test_last_channel_side_by_side(home):
     """Each session gets its own command."""
     path, log = master(home, "yes")
