@@ -17,7 +17,6 @@
 #include "includes.h"
 
 #include <sys/types.h>
-#include <sys/stat.h>
 
 #include <pwd.h>
 #include <stdlib.h>
@@ -26,14 +25,13 @@
 
 #include "openbsd-compat/sys-queue.h"
 
-#include "authfile.h"
 #include "channels.h"
-#include "digest.h"
 #include "kex.h"
 #include "log.h"
 #include "misc.h"
 #include "packet.h"
 #include "quick-data.h"
+#include "quick-key.h"
 #include "quick-known.h"
 #include "quick-login.h"
 #include "quick-pair.h"
@@ -140,57 +138,6 @@ quick_login_may_sign(const struct ssh *ssh)
 	    ssh->kex->initial_hostkey != NULL;
 }
 
-/*
- * Sets the digest of a login with the key that has the fingerprint. Returns 0
- * or an SSH_ERR_* code.
- */
-static int
-login_digest(const struct ssh *ssh, const char *hashed, const char *key,
-    char *digest, size_t len)
-{
-	char *hostkey;
-	int r;
-
-	if (ssh->kex->initial_hostkey == NULL || (hostkey = sshkey_fingerprint(
-	    ssh->kex->initial_hostkey, SSH_DIGEST_SHA256,
-	    SSH_FP_BASE64)) == NULL)
-		return SSH_ERR_INTERNAL_ERROR;
-	r = quick_entry_digest(hashed, quick.user, key, hostkey, digest, len);
-	free(hostkey);
-	return r;
-}
-
-/* Returns 1 if a file has the private half of a key, and no passphrase. */
-static int
-is_in_file(const struct sshkey *key, const char *file)
-{
-	struct sshkey *found = NULL;
-	struct stat st;
-	int same;
-
-	/* Upstream warns about such a file. Do not repeat the warning. */
-	if (stat(file, &st) == -1 || (st.st_uid == getuid() &&
-	    (st.st_mode & 077) != 0))
-		return 0;
-	same = sshkey_load_private_type(KEY_UNSPEC, file, "", &found,
-	    NULL) == 0 && sshkey_equal_public(found, key);
-	sshkey_free(found);
-	return same;
-}
-
-/* Returns a key's fingerprint and the algorithm that it signs with, or NULL. */
-static char *
-key_text(const struct sshkey *key, const char *alg)
-{
-	char *fp, *text = NULL;
-
-	if ((fp = sshkey_fingerprint(key, SSH_DIGEST_SHA256,
-	    SSH_FP_BASE64)) != NULL)
-		xasprintf(&text, "%s %s", alg, fp);
-	free(fp);
-	return text;
-}
-
 int
 quick_login_is_key(const struct ssh *ssh, const struct sshkey *key,
     int in_agent, int is_private, const char *file, const char *alg)
@@ -200,15 +147,16 @@ quick_login_is_key(const struct ssh *ssh, const struct sshkey *key,
 
 	if (alg == NULL ||
 	    !quick_start_key(key, in_agent, quick.known.flags) ||
-	    (fp = key_text(key, alg)) == NULL)
+	    (fp = quick_key_text(key, alg)) == NULL)
 		return 0;
-	r = login_digest(ssh, quick.known.host, fp, digest, sizeof(digest));
+	r = quick_key_digest(ssh, quick.known.host, quick.user, fp, digest,
+	    sizeof(digest));
 	free(fp);
 	if (r != 0 || strcmp(digest, quick.known.login) != 0) {
 		debug("QuickStart: another key, or another host key");
 		return 0;
 	}
-	return in_agent || is_private || is_in_file(key, file);
+	return in_agent || is_private || quick_key_is_in_file(key, file);
 }
 
 void
@@ -258,7 +206,7 @@ quick_login_sign_end(const struct ssh *ssh, const struct sshkey *key,
 		return;
 	}
 	if (quick_start_key(key, in_agent, quick.flags))
-		quick.key = key_text(key, alg);
+		quick.key = quick_key_text(key, alg);
 }
 
 void
@@ -305,8 +253,8 @@ quick_login_done(struct ssh *ssh, const char *method)
 		e.flags |= quick.flags |
 		    (quick.from_zero ? QUICK_FROM_ZERO : 0) |
 		    (quick.sftp && quick.early ? QUICK_SFTP : 0);
-		if (login_digest(ssh, e.host, quick.key, e.login,
-		    sizeof(e.login)) != 0)
+		if (quick_key_digest(ssh, e.host, quick.user, quick.key,
+		    e.login, sizeof(e.login)) != 0)
 			memset(e.login, 0, sizeof(e.login));
 	}
 	quick_kex_remember(ssh, &e);

@@ -29,7 +29,8 @@
 #include "sftp-slots.h"
 
 /*
- * What sftp-tree.c and sftp-replies.c share. sftp-tree.c starts and ends jobs,
+ * What sftp-tree.c and the modules below share. sftp-tree-jobs.c starts and
+ * ends jobs, sftp-tree-file.c has what a job holds for its file, and
  * sftp-replies.c carries their messages. Nobody else includes this header.
  */
 
@@ -101,6 +102,26 @@ struct sftp_tree {
 	struct sftp_job check;	/* says whether a lane has the same files */
 	struct sftp_jobs checks;
 };
+
+/*
+ * sftp-tree-jobs.c: what fibers call. Sets up a worker; runs its job, where ctx
+ * is the tree.
+ */
+void	 sftp_tree_init_worker(struct sftp_fiber *f, void *ctx);
+void	 sftp_tree_run_job(struct sftp_fiber *fiber, void *ctx);
+
+/* Notes that a job sends no more requests. */
+void	 sftp_tree_set_sent(struct sftp_tree *tree, struct worker *w);
+
+/*
+ * sftp-tree-file.c: frees what a job held for its file, which is copied, or has
+ * failed.
+ */
+void	 sftp_tree_release_file(struct sftp_tree *tree, struct worker *w,
+	    int failed);
+
+/* Waits until the job of a file has ended. */
+void	 sftp_tree_wait_for_end(struct sftp_tree *tree);
 
 /*
  * sftp-tree-lanes.c: gives a file's job a lane, and takes it into account

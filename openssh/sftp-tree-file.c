@@ -1,0 +1,206 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-fiber.h"
+#include "sftp-incomplete.h"
+#include "sftp-slots.h"
+#include "sftp-tree.h"
+#include "sftp-tree-state.h"
+
+extern volatile sig_atomic_t interrupted;
+
+/* Wakes all jobs that wait for a file's job to end. */
+static void
+wake_end_waiters(struct sftp_tree *tree)
+{
+	sftp_fiber_ready_all(tree->fibers, &tree->end_waiters);
+}
+
+void
+sftp_tree_wait_for_end(struct sftp_tree *tree)
+{
+	sftp_fiber_wait(tree->fibers, &tree->end_waiters);
+}
+
+/* Wakes one job that waits to open a file. */
+static void
+wake_open_waiter(struct sftp_tree *tree)
+{
+	struct sftp_fiber *f;
+
+	if ((f = TAILQ_FIRST(&tree->open_waiters)) == NULL)
+		return;
+	TAILQ_REMOVE(&tree->open_waiters, f, entry);
+	sftp_fiber_ready(tree->fibers, f);
+}
+
+/* Notes that a file is no longer incomplete, so that another one may be. */
+static void
+set_complete(struct sftp_tree *tree, struct worker *w)
+{
+	if (!w->file_incomplete)
+		return;
+	w->file_incomplete = 0;
+	tree->slots.incomplete--;
+	wake_open_waiter(tree);
+}
+
+void
+sftp_tree_release_file(struct sftp_tree *tree, struct worker *w, int failed)
+{
+	/* Without ^C an error message has named it. */
+	if (failed && w->file_incomplete && interrupted)
+		sftp_incomplete_say(w->incomplete_id);
+	set_complete(tree, w);
+	sftp_incomplete_end(w->incomplete_id);
+	w->incomplete_id = -1;
+	if (w->writes)
+		TAILQ_REMOVE(&tree->writers, w, writer_entry);
+	tree->descriptor_holders -= w->has_descriptor;
+	w->writes = w->has_descriptor = 0;
+	wake_end_waiters(tree);
+}
+
+int
+sftp_tree_begin_file(struct sftp_tree *tree, const char *path)
+{
+	struct worker *w;
+
+	if (tree == NULL)
+		return 0;
+	while (!sftp_slots_may_open(&tree->slots) && !interrupted)
+		sftp_fiber_wait(tree->fibers, &tree->open_waiters);
+	if (interrupted) {
+		wake_open_waiter(tree);
+		return -1;
+	}
+	tree->slots.incomplete++;
+	w = current_worker(tree);
+	w->file_incomplete = 1;
+	w->incomplete_id = sftp_incomplete_begin(path);
+	return 0;
+}
+
+void
+sftp_tree_file_sent(struct sftp_tree *tree)
+{
+	struct worker *w;
+
+	if (tree == NULL)
+		return;
+	w = current_worker(tree);
+	sftp_incomplete_sent(w->incomplete_id);
+	set_complete(tree, w);
+	/* If a directory's worker copies the file, its job is not all sent. */
+	if (w->job.depth == 0)
+		sftp_tree_set_sent(tree, w);
+}
+
+/*
+ * If errno says that no descriptors are left, waits until the job of a file has
+ * ended and returns 1. Returns 0 for any other errno, and if no other worker
+ * has a descriptor. Keeps errno.
+ */
+static int
+wait_for_descriptors(struct sftp_tree *tree)
+{
+	int save_errno = errno;
+	u_int others;
+
+	if ((errno != EMFILE && errno != ENFILE) || tree == NULL)
+		return 0;
+	others = tree->descriptor_holders -
+	    current_worker(tree)->has_descriptor;
+	if (others == 0)
+		return 0;
+	sftp_slots_freeze(&tree->slots);
+	sftp_tree_wait_for_end(tree);
+	errno = save_errno;
+	return 1;
+}
+
+int
+sftp_tree_open(struct sftp_tree *tree, const char *path, int flags,
+    mode_t mode)
+{
+	struct worker *w;
+	int fd;
+
+	do {
+		fd = open(path, flags, mode);
+	} while (fd == -1 && wait_for_descriptors(tree));
+	if (fd == -1 || tree == NULL)
+		return fd;
+	w = current_worker(tree);
+	if (!w->has_descriptor) {
+		w->has_descriptor = 1;
+		tree->descriptor_holders++;
+	}
+	return fd;
+}
+
+DIR *
+sftp_tree_opendir(struct sftp_tree *tree, const char *path)
+{
+	DIR *dir;
+
+	do {
+		dir = opendir(path);
+	} while (dir == NULL && wait_for_descriptors(tree));
+	return dir;
+}
+
+/* Returns 1 if a worker writes to that file. */
+static int
+has_writer(struct sftp_tree *tree, const struct stat *st)
+{
+	struct worker *w;
+
+	TAILQ_FOREACH(w, &tree->writers, writer_entry) {
+		if (w->dev == st->st_dev && w->ino == st->st_ino)
+			return 1;
+	}
+	return 0;
+}
+
+void
+sftp_tree_claim(struct sftp_tree *tree, int fd)
+{
+	struct worker *w;
+	struct stat st;
+
+	if (tree == NULL || fstat(fd, &st) == -1 || !S_ISREG(st.st_mode))
+		return;
+	while (has_writer(tree, &st))
+		sftp_tree_wait_for_end(tree);
+	w = current_worker(tree);
+	w->dev = st.st_dev;
+	w->ino = st.st_ino;
+	w->writes = 1;
+	TAILQ_INSERT_TAIL(&tree->writers, w, writer_entry);
+}
