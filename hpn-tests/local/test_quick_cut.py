@@ -53,8 +53,9 @@ def put_back(home, name, saved):
 
 
 def points(most, number):
-    """Of 0 to most, both included."""
-    return sorted({round(i * most / (number - 1)) for i in range(number)})
+    """Of 0 to most, both included, and one that no login gets to."""
+    return sorted({round(i * most / (number - 1)) for i in range(number)} |
+                  {2 * most})
 
 
 @pytest.fixture
