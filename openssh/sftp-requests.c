@@ -123,6 +123,18 @@ ask(struct sftp_conn *conn, struct sshbuf *msg, u_int id, u_int *status)
 	return type;
 }
 
+/* Sends a request and frees it. Returns the status that answers it. */
+static u_int
+ask_status(struct sftp_conn *conn, struct sshbuf *msg, u_int id)
+{
+	u_int status;
+
+	if (ask(conn, msg, id, &status) != SSH2_FXP_STATUS)
+		status = SSH2_FX_BAD_MESSAGE;
+	sshbuf_free(msg);
+	return status;
+}
+
 u_char *
 sftp_request_open(struct sftp_conn *conn, const char *path, u_int flags,
     size_t *handle_len)
@@ -181,7 +193,7 @@ sftp_request_size(struct sftp_conn *conn, const u_char *handle,
     size_t handle_len, uint64_t size)
 {
 	struct sshbuf *msg = new_msg();
-	u_int id, status;
+	u_int id;
 	Attrib a;
 
 	attrib_clear(&a);
@@ -190,17 +202,14 @@ sftp_request_size(struct sftp_conn *conn, const u_char *handle,
 	id = begin(conn, msg, SSH2_FXP_FSETSTAT);
 	put_string(msg, handle, handle_len);
 	put_attrib(msg, &a);
-	if (ask(conn, msg, id, &status) != SSH2_FXP_STATUS)
-		status = SSH2_FX_BAD_MESSAGE;
-	sshbuf_free(msg);
-	return status;
+	return ask_status(conn, msg, id);
 }
 
 u_int
 sftp_request_dir(struct sftp_conn *conn, const char *path, int make)
 {
 	struct sshbuf *msg = new_msg();
-	u_int id, status;
+	u_int id;
 	Attrib a;
 
 	attrib_clear(&a);
@@ -210,10 +219,7 @@ sftp_request_dir(struct sftp_conn *conn, const char *path, int make)
 	put_string(msg, path, strlen(path));
 	if (make)
 		put_attrib(msg, &a);
-	if (ask(conn, msg, id, &status) != SSH2_FXP_STATUS)
-		status = SSH2_FX_BAD_MESSAGE;
-	sshbuf_free(msg);
-	return status;
+	return ask_status(conn, msg, id);
 }
 
 u_int
