@@ -35,6 +35,7 @@
 #include "quick-known.h"
 #include "quick-login.h"
 #include "quick-pair.h"
+#include "quick-ping.h"
 #include "ssherr.h"
 #include "sshkey.h"
 #include "xmalloc.h"
@@ -239,7 +240,7 @@ quick_login_done(struct ssh *ssh, const char *method)
 	if (quick.mode == QUICK_START_NO)
 		return;
 	debug("QuickStart: %d round trips saved",
-	    quick.saved + quick_kex_saved());
+	    quick.saved + quick_kex_saved() + quick_ping_saved());
 	quick_data_taken();
 	e = quick.known;
 	if (e.host[0] == '\0' && quick_entry_new(&e, quick.host,

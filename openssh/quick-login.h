@@ -24,6 +24,7 @@
 #include "quick-data.h"
 #include "quick-kex.h"
 #include "quick-pair.h"
+#include "quick-ping.h"
 #include "quick-start.h"
 
 struct Channel;

@@ -36,6 +36,47 @@ def test_no_is_stock(home):
     assert not os.path.exists(known(home))
 
 
+def pinged(done):
+    return re.findall(r"(\d+) bytes of a ping", done.stderr)
+
+
+def small_segments(home):
+    """As large as an Ethernet's, in the loopback."""
+    home.inside(lambda: subprocess.run(
+        ["ip", "link", "set", "lo", "mtu", "1500"], check=True))
+
+
+def test_ping(home):
+    """An older sshd gets a ping behind the signature, if no session is there:
+    answered or not, the login is as usual."""
+    small_segments(home)
+    keys = authorize(home, read(home.path("user.pub")))
+    home.sshd(STOCK, keys)
+    other = key(home, "other")
+    assert pinged(remember(home)) == []
+    for quick, pings in (("yes", ["1448"]), ("always", []), ("no", [])):
+        done = login(home, quick=quick)
+        assert pinged(done) == pings, done.stderr
+        if quick != "no":
+            assert is_quick(done, quick == "always")
+    authorize(home, read(f"{other}.pub"))
+    done = login(home, "-i", other)         # the first key is refused
+    assert done.returncode == 0 and done.stdout == "ran\n", done.stderr
+    assert pinged(done) == ["1448"]
+
+
+def test_no_ping(home):
+    """A segment of the loopback's size is not filled, and our sshd keeps
+    nothing back."""
+    home.sshd(STOCK)
+    remember(home)
+    assert pinged(login(home)) == []
+    stop(home)
+    small_segments(home)
+    home.sshd()
+    assert pinged(login(home)) == []
+
+
 def test_the_option(home):
     for value in ("no", "yes", "always"):
         done = home.run([f"{OURS}/ssh", "-G", "-F", "none", "-o",

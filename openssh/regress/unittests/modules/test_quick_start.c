@@ -33,11 +33,13 @@
 #include "bdp-options.h"
 #include "bounded-input.h"
 #include "compat.h"
+#include "kex.h"
 #include "log.h"
 #include "misc.h"
 #include "quick-hold.h"
 #include "quick-known.h"
 #include "quick-pair.h"
+#include "quick-ping.h"
 #include "quick-start.h"
 #include "ssherr.h"
 #include "sshbuf.h"
@@ -407,6 +409,38 @@ together(void)
 	TEST_DONE();
 }
 
+/* Returns the bytes of a ping to a server with a banner that takes pings. */
+static size_t
+ping(const char *banner, int segment)
+{
+	return quick_ping_bytes(banner, KEX_HAS_PING, SSH_NEW_OPENSSH,
+	    segment);
+}
+
+static void
+pings(void)
+{
+	TEST_START("QuickStart: a ping where sshd keeps its answer back");
+	ASSERT_SIZE_T_EQ(ping("SSH-2.0-OpenSSH_10.0", 1448), 1448);
+	ASSERT_SIZE_T_EQ(ping("SSH-2.0-OpenSSH_10.0p2 Debian-7", 536), 536);
+	ASSERT_SIZE_T_EQ(ping("SSH-2.0-OpenSSH_9.9p1", QUICK_PING_MAX),
+	    QUICK_PING_MAX);
+	ASSERT_SIZE_T_EQ(ping("SSH-2.0-OpenSSH_9.9p1", QUICK_PING_MAX + 1),
+	    0);
+	ASSERT_SIZE_T_EQ(ping("SSH-2.0-OpenSSH_9.9p1", 0), 0);
+	ASSERT_SIZE_T_EQ(ping("SSH-2.0-OpenSSH_9.9p1", -1), 0);
+	ASSERT_SIZE_T_EQ(ping("SSH-2.0-OpenSSH_10.1", 1448), 0);
+	ASSERT_SIZE_T_EQ(ping("SSH-2.0-OpenSSH_11.0", 1448), 0);
+	ASSERT_SIZE_T_EQ(ping("SSH-2.0-OpenSSH_for_Windows_9.5", 1448), 0);
+	ASSERT_SIZE_T_EQ(ping("SSH-2.0-OpenSSH_", 1448), 0);
+	ASSERT_SIZE_T_EQ(ping("SSH-2.0-dropbear_2022.83", 1448), 0);
+	ASSERT_SIZE_T_EQ(quick_ping_bytes("SSH-2.0-OpenSSH_10.0", 0,
+	    SSH_NEW_OPENSSH, 1448), 0);
+	ASSERT_SIZE_T_EQ(quick_ping_bytes("SSH-2.0-OpenSSH_10.0",
+	    KEX_HAS_PING, 0, 1448), 0);
+	TEST_DONE();
+}
+
 static void
 option(void)
 {
@@ -498,5 +532,6 @@ test_quick_start(void)
 	files();
 	together();
 	decisions();
+	pings();
 	option();
 }
