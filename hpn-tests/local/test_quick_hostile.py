@@ -5,18 +5,20 @@ import contextlib
 import os
 import socket
 import subprocess
+import time
 
 import pytest
 
-from hostile import (BOUNDED, MSG_EXT_INFO, PATIENCE_S, WINDOW, Hostile, Raw,
-                     ext_info, paramiko)
+from hostile import (BOUNDED, MSG_EXT_INFO, PACKET, PATIENCE_S, WINDOW, Hostile,
+                     Raw, Server, ext_info, paramiko)
 from loopback import PORT, place, read, wait_until      # noqa: F401
 
 HOST = "root@127.0.0.1"
 SERVICE, ACCEPT, REQUEST, FAILURE, SUCCESS = 5, 6, 50, 51, 52
 OPEN, CONFIRM, REFUSE, DATA, EOF, CLOSE, CHANNEL_REQUEST = \
     90, 91, 92, 94, 96, 97, 98
-UNIMPLEMENTED, IGNORE, GLOBAL_REQUEST = 3, 2, 80
+UNIMPLEMENTED, IGNORE = 3, 2
+GLOBAL_REQUEST, REQUEST_FAILURE = 80, 82
 ALGORITHMS = (b"server-sig-algs", b"ssh-ed25519")
 QUICK = ext_info(*ALGORITHMS, BOUNDED, b"0")
 
@@ -260,3 +262,67 @@ def test_proof_that_never_comes(quick, goes):
         liar.sock.close()
     ends(ssh, liar, "waiting for the proof", 3)
     assert "closed by" not in read(ssh.log)
+
+
+# Through a ControlMaster: the channel that was just opened
+
+LAST = 0xffffffff
+
+
+@pytest.mark.parametrize("opened", [
+    [], [b"session", b"session"], [b"session", b"unknown"]],
+    ids=["none", "refused", "another"])
+def test_last_channel_that_is_none(place, opened):      # noqa: F811
+    """A command for a session that the server did not open runs nowhere: not in
+    the session before it either."""
+    server, ran = Server(place, options=["MaxSessions 1"]), place.path("ran")
+    for number, kind in enumerate(opened):
+        server.client.say(OPEN, kind, number, WINDOW, PACKET)
+    server.client.say(CHANNEL_REQUEST, LAST, b"exec", Raw(b"\1"),
+                      f"touch {ran}".encode())
+    assert server.client.is_answered()
+    assert "no session was opened: exec ignored" in server.log()
+    server.finish()
+    assert not os.path.exists(ran)
+
+
+def test_last_channel(place):                           # noqa: F811
+    server, ran = Server(place), place.path("ran")
+    server.client.say(OPEN, b"session", 0, WINDOW, PACKET)
+    server.client.say(CHANNEL_REQUEST, LAST, b"exec", Raw(b"\1"),
+                      f"touch {ran}".encode())
+    wait_until("the command", lambda: os.path.exists(ran))
+    server.finish()
+
+
+def number_of(liar, n):
+    """The number that the client gave the channel of its n-th session."""
+    name = 4 + len("session")
+    return int.from_bytes(liar.heard_of(OPEN)[n][name:name + 4], "big")
+
+
+def test_last_channel_not_understood(quick, place):     # noqa: F811
+    """A server of ours that does not know such requests gets none."""
+    path = place.path("c")
+    ssh, liar = quick(QUICK, "-M", "-S", path)
+    wait_until("the signature", lambda: liar.heard_of(REQUEST))
+    accept(liar)
+    liar.say(SUCCESS)
+    wait_until("the session", lambda: liar.heard_of(OPEN))
+    confirm(liar, number_of(liar, 0))
+    wait_until("the question", lambda: [
+        m for m in liar.heard_of(GLOBAL_REQUEST) if b"last-channel" in m])
+    liar.say(REQUEST_FAILURE)
+    wait_until("the command", lambda: liar.heard_of(CHANNEL_REQUEST))
+    wait_until("the master", lambda: os.path.exists(path))
+    other = place.start(place.ssh("-S", path, HOST, "another"),
+                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until("its session", lambda: len(liar.heard_of(OPEN)) == 2)
+    time.sleep(0.5)
+    assert len(liar.heard_of(CHANNEL_REQUEST)) == 1
+    confirm(liar, number_of(liar, 1), 1)
+    wait_until("its command", lambda: len(liar.heard_of(CHANNEL_REQUEST)) == 2)
+    assert b"another" in liar.heard_of(CHANNEL_REQUEST)[1]
+    for process in (other, ssh):
+        process.kill()
+        process.wait()
