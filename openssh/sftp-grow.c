@@ -50,7 +50,8 @@ const struct sftp_grow_params sftp_grow_sessions = {
 	.held_percent = 60,
 	.lane_percent = 50,
 	.total_percent = 0,
-	.step_max = SFTP_GROW_LANES,
+	/* With each that came into use it is less likely that the next does. */
+	.step_percent = 50,
 	.burst = SFTP_GROW_LANES,
 	.burst_us = 0,
 	/* 2 MiB in 2 ms is 8 Gbit/s. */
@@ -62,7 +63,8 @@ const struct sftp_grow_params sftp_grow_connections = {
 	.held_percent = 50,
 	.lane_percent = 0,
 	.total_percent = 15,
-	.step_max = 2,
+	/* A login takes as long as all else: so there are few steps. */
+	.step_percent = 200,
 	/* The first connection is one of the five. */
 	.burst = 4,
 	.burst_us = 31000000,
@@ -134,10 +136,7 @@ is_worth(const struct sftp_grow_facts *f, uint64_t rate)
 	    WORTH_ROUNDS * f->rtt_us / 1000;
 }
 
-/*
- * Returns how many lanes to add to those that there are. It adds half as many
- * again: with each that came into use it is less likely that the next does.
- */
+/* Returns how many lanes to add to those that there are. */
 static u_int
 step_size(const struct sftp_grow *g, const struct sftp_grow_facts *f)
 {
@@ -145,7 +144,7 @@ step_size(const struct sftp_grow *g, const struct sftp_grow_facts *f)
 
 	if (f->lanes >= g->p.lanes_max)
 		return 0;
-	n = MINIMUM((f->lanes + 1) / 2, g->p.step_max);
+	n = (f->lanes * g->p.step_percent + 99) / 100;
 	n = MINIMUM(n, g->p.lanes_max - f->lanes);
 	/* Whoever closes lanes doesn't get them back. */
 	n = MINIMUM(n, SFTP_GROW_LANES - g->nadds);

@@ -61,7 +61,8 @@ struct sftp_grow_params {
 	u_int	 lane_percent;
 	/* %: the least that the total goodput grows when lanes are added. */
 	u_int	 total_percent;
-	u_int	 step_max;	/* limit on lanes that are added at once */
+	/* %: how many are added at once, of those that there are; rounded up */
+	u_int	 step_percent;
 	u_int	 burst;		/* limit on lanes that are added in burst_us */
 	uint64_t burst_us;	/* 0: no such limit */
 	/* An RTT (us) below which no lane is added. */
