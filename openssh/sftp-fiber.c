@@ -264,6 +264,13 @@ sftp_fiber_wait(struct sftp_fibers *fs, struct sftp_fiber_list *list)
 	sftp_fiber_yield(fs);
 }
 
+void
+sftp_fiber_wait_first(struct sftp_fibers *fs, struct sftp_fiber_list *list)
+{
+	TAILQ_INSERT_HEAD(list, fs->current, entry);
+	sftp_fiber_yield(fs);
+}
+
 #else	/* HAVE_THREADS */
 
 struct sftp_fibers *
@@ -306,6 +313,11 @@ sftp_fiber_yield(struct sftp_fibers *fs)
 
 void
 sftp_fiber_wait(struct sftp_fibers *fs, struct sftp_fiber_list *list)
+{
+}
+
+void
+sftp_fiber_wait_first(struct sftp_fibers *fs, struct sftp_fiber_list *list)
 {
 }
 

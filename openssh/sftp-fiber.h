@@ -93,4 +93,8 @@ void	 sftp_fiber_yield(struct sftp_fibers *fs);
 /* Puts the caller on a list, and yields until it is made ready. */
 void	 sftp_fiber_wait(struct sftp_fibers *fs, struct sftp_fiber_list *list);
 
+/* The same, in front of those that are on the list. */
+void	 sftp_fiber_wait_first(struct sftp_fibers *fs,
+	    struct sftp_fiber_list *list);
+
 #endif /* SFTP_FIBER_H */

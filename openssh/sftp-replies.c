@@ -261,6 +261,7 @@ sftp_request_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
 {
 	struct request *request;
 	struct server *s;
+	int waited = 0;
 
 	if (tree == NULL)
 		return;
@@ -268,8 +269,13 @@ sftp_request_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
 	if (sshbuf_len(msg) < REPLY_HEAD)
 		fatal_f("message of %zu bytes", sshbuf_len(msg));
 	while (s->lane != NULL && s->lane->state == SFTP_LANE_OPEN &&
-	    sshbuf_len(s->lane->out) != 0)
-		sftp_fiber_wait(tree->fibers, &s->senders);
+	    sshbuf_len(s->lane->out) != 0) {
+		/* Whoever has waited is not overtaken by who sends again. */
+		if (waited++)
+			sftp_fiber_wait_first(tree->fibers, &s->senders);
+		else
+			sftp_fiber_wait(tree->fibers, &s->senders);
+	}
 	/* The server may take no more until its replies are read. */
 	sftp_bottleneck_now(SFTP_WAITS);
 	while (s->lane == NULL && !RB_EMPTY(&s->outstanding) &&
