@@ -30,6 +30,14 @@
 #include "packet.h"
 #include "tcp-limit.h"
 
+static void (*on_apply)(struct ssh *, const struct bdp_options *);
+
+void
+bdp_options_on_apply(void (*apply)(struct ssh *, const struct bdp_options *))
+{
+	on_apply = apply;
+}
+
 void
 bdp_options_apply(struct ssh *ssh, const struct bdp_options *options,
     const char *typed)
@@ -44,4 +52,6 @@ bdp_options_apply(struct ssh *ssh, const struct bdp_options *options,
 	channel_set_window_max(ssh, options->channel_window_max);
 	tcp_congestion_set(ssh_packet_get_connection_out(ssh),
 	    options->tcp_congestion);
+	if (on_apply != NULL)
+		on_apply(ssh, options);
 }

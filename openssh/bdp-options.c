@@ -36,6 +36,7 @@ bdp_options_init(struct bdp_options *options)
 	options->channel_window_max = -1;
 	options->tcp_congestion = NULL;
 	options->quick_start = -1;
+	options->copy_connections = -1;
 }
 
 void
@@ -47,6 +48,8 @@ bdp_options_fill(struct bdp_options *options)
 		options->tcp_congestion = xstrdup(TCP_CONGESTION_DEFAULT);
 	if (options->quick_start == -1)
 		options->quick_start = QUICK_START_NO;
+	if (options->copy_connections == -1)
+		options->copy_connections = 1;
 }
 
 void
@@ -105,6 +108,49 @@ parse_quick_start(struct bdp_options *options, const char *arg, int active)
 	return NULL;
 }
 
+const char *
+bdp_options_connections(const char *arg, int *connections)
+{
+	const char *errstr;
+	int n;
+
+	if (arg == NULL)
+		return "missing argument";
+	if (strcasecmp(arg, "auto") == 0) {
+		*connections = 0;
+		return NULL;
+	}
+	n = strtonum(arg, 1, BDP_OPTIONS_CONNECTIONS, &errstr);
+	if (errstr == NULL)
+		*connections = n;
+	return errstr;
+}
+
+const char *
+bdp_options_connections_text(int connections)
+{
+	static char text[16];
+
+	if (connections == 0)
+		return "auto";
+	snprintf(text, sizeof(text), "%d", connections);
+	return text;
+}
+
+static const char *
+parse_copy_connections(struct bdp_options *options, const char *arg,
+    int active)
+{
+	const char *errstr;
+	int value;
+
+	if ((errstr = bdp_options_connections(arg, &value)) != NULL)
+		return errstr;
+	if (active && options->copy_connections == -1)
+		options->copy_connections = value;
+	return NULL;
+}
+
 static const struct keyword {
 	const char *name;
 	const char *(*parse)(struct bdp_options *, const char *, int);
@@ -112,6 +158,7 @@ static const struct keyword {
 	{ "ChannelWindowMax",	parse_window_max },
 	{ "TCPCongestion",	parse_tcp_congestion },
 	{ "QuickStart",		parse_quick_start },
+	{ "CopyConnections",	parse_copy_connections },
 };
 
 /* Returns NULL for a keyword that is not ours. */

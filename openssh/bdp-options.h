@@ -18,6 +18,8 @@
 #define BDP_OPTIONS_H
 
 #include "cipher-order.h"
+#include "copy-lane.h"
+#include "copy-report.h"
 #include "quick-login.h"
 #include "tcp-congestion.h"
 #include "window-max.h"
@@ -35,7 +37,11 @@ struct bdp_options {
 	int	channel_window_max;	/* bytes; 0: fixed windows; -1: unset */
 	char	*tcp_congestion;	/* names, by preference; NULL: unset */
 	int	quick_start;		/* QUICK_START_*; -1: unset, or sshd */
+	int	copy_connections;	/* 0: auto; -1: unset, or sshd */
 };
+
+/* The most connections of a copy, with the first */
+#define BDP_OPTIONS_CONNECTIONS	8
 
 /*
  * Keywords: as users write them, and as the tables have them. "o" and "s" are
@@ -48,7 +54,8 @@ struct bdp_options {
 /* Options of ssh alone */
 #define BDP_CLIENT_OPTIONS(entry) \
 	BDP_OPTIONS(entry) \
-	entry(QuickStart, "quickstart")
+	entry(QuickStart, "quickstart") \
+	entry(CopyConnections, "copyconnections")
 
 /* readconf.c: the opcodes, the table of keywords, and the cases */
 #define BDP_CLIENT_OPCODE(option, name)		o##option,
@@ -104,7 +111,9 @@ struct bdp_options {
 } while (0)
 #define BDP_DUMP_ALONE_o(options) \
 	dump_cfg_string(oQuickStart, \
-	    bdp_options_quick_start((options)->quick_start));
+	    bdp_options_quick_start((options)->quick_start)); \
+	dump_cfg_string(oCopyConnections, \
+	    bdp_options_connections_text((options)->copy_connections));
 #define BDP_DUMP_ALONE_s(options)
 
 /* Marks all options as unset; frees nothing. */
@@ -130,6 +139,15 @@ const char *bdp_options_name(const char *keyword);
 /* Returns a value of QuickStart as the man page writes it. */
 const char *bdp_options_quick_start(int value);
 
+/*
+ * Parses a value of CopyConnections, or of `-X connections=`: "auto", for which
+ * *connections is 0, or a number. Returns NULL, or what is wrong with it.
+ */
+const char *bdp_options_connections(const char *arg, int *connections);
+
+/* Returns a value of CopyConnections as the man page writes it. */
+const char *bdp_options_connections_text(int connections);
+
 /* Copies the options that are set in src. */
 void	 bdp_options_copy(struct bdp_options *dst,
 	     const struct bdp_options *src);
@@ -153,5 +171,9 @@ int	 bdp_options_get(struct bdp_options *options, struct sshbuf *buf);
  */
 void	 bdp_options_apply(struct ssh *ssh, const struct bdp_options *options,
 	     const char *typed);
+
+/* Has a function called once they are in effect. */
+void	 bdp_options_on_apply(void (*apply)(struct ssh *ssh,
+	     const struct bdp_options *options));
 
 #endif /* BDP_OPTIONS_H */

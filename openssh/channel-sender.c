@@ -230,6 +230,14 @@ channel_sender_look(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 	send_account_look(&w->send, why, window_now_us(), draining_us);
 }
 
+uint64_t
+channel_sender_held_us(const Channel *c, uint64_t now_us)
+{
+	if (c->window == NULL || !c->window->bulk)
+		return 0;
+	return send_account_held_us(&c->window->send, now_us);
+}
+
 void
 channel_sender_forget(struct ssh *ssh, const struct channel_window *w,
     struct channel_windows *ws)

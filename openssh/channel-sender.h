@@ -82,4 +82,10 @@ void	 channel_sender_look(struct ssh *ssh, struct Channel *c,
 void	 channel_sender_forget(struct ssh *ssh, const struct channel_window *w,
 	    struct channel_windows *ws);
 
+/*
+ * Returns the total time (us), until now_us, that the peer's window held up
+ * what channel c sends. 0 if the channel's window doesn't follow the path.
+ */
+uint64_t channel_sender_held_us(const struct Channel *c, uint64_t now_us);
+
 #endif /* CHANNEL_SENDER_H */

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@
 
 #include "openbsd-compat/openbsd-compat.h"
 #include "quick-pair.h"
+#include "sshbuf.h"
 
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL	0
@@ -37,6 +39,19 @@
 static int here = -1;		/* this process's end */
 static int there = -1;		/* that of the ssh to start */
 static int learned = -1;	/* what scp has told this ssh */
+static int watched;		/* 1: scp has asked for QUICK_PAIR_HELD */
+
+/* The longest message */
+#define MESSAGE_MAX	17
+
+/* What ssh has told this scp */
+static struct {
+	struct quick_pair_told told;
+	int	 may_send;
+	uint64_t held_us, rtt_us;
+	u_char	 part[MESSAGE_MAX];	/* a message that is not yet whole */
+	size_t	 len;
+} heard;
 
 /* Closes a descriptor, once. */
 static void
@@ -54,6 +69,7 @@ quick_pair_open(void)
 
 	end(&here);
 	end(&there);
+	memset(&heard, 0, sizeof(heard));
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == -1)
 		return;
 	here = sv[0];
@@ -78,12 +94,18 @@ quick_pair_parent(void)
 	end(&there);
 }
 
-/* Says a byte. The other end may have gone. */
+/* Says a message. The other end may have gone, or not listen. */
 static void
-say(char byte)
+say_all(const u_char *message, size_t len)
 {
 	if (here != -1)
-		(void)send(here, &byte, 1, MSG_NOSIGNAL);
+		(void)send(here, message, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void
+say(u_char byte)
+{
+	say_all(&byte, 1);
 }
 
 /* Returns the next byte, or -1 if there is none or the other end has gone. */
@@ -96,9 +118,73 @@ hear(void)
 	    byte : -1;
 }
 
+/* Returns the length of a message that begins with that byte. */
+static size_t
+message_len(u_char byte)
+{
+	return byte == QUICK_PAIR_OWN ? 3 :
+	    byte == QUICK_PAIR_HELD ? MESSAGE_MAX : 1;
+}
+
+/* Takes a whole message of ssh's. */
+static void
+take_message(const u_char *m)
+{
+	switch (m[0]) {
+	case QUICK_PAIR_HERE:
+		heard.told.here = 1;
+		break;
+	case QUICK_PAIR_SEND:
+		heard.may_send = 1;
+		break;
+	case QUICK_PAIR_OWN:
+		heard.told.own = 1;
+		heard.told.connections = m[1];
+		heard.told.socket = m[2];
+		break;
+	case QUICK_PAIR_HELD:
+		heard.held_us = PEEK_U64(m + 1);
+		heard.rtt_us = PEEK_U64(m + 9);
+		break;
+	}
+}
+
+/* Takes what ssh has said. Returns 0 if it has ended, else 1. */
+static int
+take_all(void)
+{
+	u_char buf[1024];
+	ssize_t n, i;
+
+	while (here != -1) {
+		n = recv(here, buf, sizeof(buf), MSG_DONTWAIT);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n != 0;
+		for (i = 0; i < n; i++) {
+			heard.part[heard.len++] = buf[i];
+			if (heard.len < message_len(heard.part[0]))
+				continue;
+			take_message(heard.part);
+			heard.len = 0;
+		}
+	}
+	return 0;
+}
+
+static void (*on_own)(void);
+
+void
+quick_pair_on_own(void (*own)(void))
+{
+	on_own = own;
+}
+
 int
 quick_pair_wait(int in)
 {
+	int owned = 0;
 	struct pollfd pfd[2] = {
 		{ .fd = here, .events = POLLIN },
 		{ .fd = in, .events = POLLIN }
@@ -106,11 +192,17 @@ quick_pair_wait(int in)
 
 	if (here == -1)
 		return 0;
-	while (poll(pfd, 2, -1) == -1) {
-		if (errno != EINTR)
+	do {
+		while (poll(pfd, 2, -1) == -1) {
+			if (errno != EINTR)
+				return 0;
+		}
+		if (pfd[1].revents != 0 || !take_all())
 			return 0;
-	}
-	return pfd[1].revents == 0 && hear() == QUICK_PAIR_SEND;
+		if (heard.told.own && on_own != NULL && !owned++)
+			on_own();
+	} while (!heard.may_send);
+	return 1;
 }
 
 void
@@ -123,6 +215,32 @@ void
 quick_pair_tell(int takes)
 {
 	say(takes ? QUICK_PAIR_TAKES : QUICK_PAIR_NOT);
+}
+
+void
+quick_pair_told(struct quick_pair_told *told)
+{
+	(void)take_all();
+	*told = heard.told;
+}
+
+void
+quick_pair_watch(void)
+{
+	say(QUICK_PAIR_WATCH);
+}
+
+void
+quick_pair_held(uint64_t *held_us, uint64_t *rtt_us)
+{
+	(void)take_all();
+	*held_us = heard.held_us;
+	*rtt_us = heard.rtt_us;
+}
+
+void
+quick_pair_close(void)
+{
 	end(&here);
 }
 
@@ -159,6 +277,7 @@ quick_pair_take(void)
 		return lowest;
 	here = lowest;
 	(void)fcntl(here, F_SETFD, FD_CLOEXEC);
+	say(QUICK_PAIR_HERE);
 	return lowest + 1;
 }
 
@@ -173,6 +292,8 @@ listen_to(void)
 			sent = 1;
 		else if (byte == QUICK_PAIR_TAKES || byte == QUICK_PAIR_NOT)
 			learned = byte == QUICK_PAIR_TAKES;
+		else if (byte == QUICK_PAIR_WATCH)
+			watched = 1;
 	}
 	return sent;
 }
@@ -200,4 +321,30 @@ quick_pair_learned(void)
 {
 	(void)listen_to();
 	return learned;
+}
+
+void
+quick_pair_own(int connections, int socket)
+{
+	u_char m[3] = { QUICK_PAIR_OWN, connections, socket };
+
+	say_all(m, sizeof(m));
+}
+
+int
+quick_pair_is_watched(void)
+{
+	if (!watched)
+		(void)listen_to();
+	return watched;
+}
+
+void
+quick_pair_say_held(uint64_t held_us, uint64_t rtt_us)
+{
+	u_char m[MESSAGE_MAX] = { QUICK_PAIR_HELD };
+
+	POKE_U64(m + 1, held_us);
+	POKE_U64(m + 9, rtt_us);
+	say_all(m, sizeof(m));
 }

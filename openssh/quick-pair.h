@@ -17,25 +17,41 @@
 #ifndef QUICK_PAIR_H
 #define QUICK_PAIR_H
 
+#include <stdint.h>
+
 /*
  * A pair of sockets between scp or sftp and the ssh that it starts, besides the
- * one that carries the data. Only ssh knows the server, and only scp knows what
- * the server's sftp takes. On it goes one byte each:
+ * one that carries the data. Only ssh knows the server and the path, and only
+ * scp knows what the server's sftp takes. On it goes one byte each, and what is
+ * said to follow:
  *
- *	ssh to scp	QUICK_PAIR_SEND: requests may go out before the server
+ *	ssh to scp	QUICK_PAIR_HERE: first of all
+ *			QUICK_PAIR_SEND: requests may go out before the server
  *			has said its version
+ *			QUICK_PAIR_OWN: the user has logged in over a connection
+ *			of this ssh's own, so not through a ControlMaster. A
+ *			byte follows: CopyConnections; and one more: 1 if the
+ *			connection is a socket, 0 if it goes through a proxy
+ *			QUICK_PAIR_HELD: how long the connection was held up
+ *			(see tcp-held.h) in all, and its least RTT: 8 bytes
+ *			each (us), most significant first
  *	scp to ssh	QUICK_PAIR_SENT: they are in ssh's standard input
  *			QUICK_PAIR_TAKES, QUICK_PAIR_NOT: whether the server's
  *			sftp takes them, for the next time
+ *			QUICK_PAIR_WATCH: QUICK_PAIR_HELD is wanted, from now on
  *
  * ssh finds its end by a number in the environment, QUICK_PAIR_ENV. An ssh that
  * does not know of it closes it, and scp waits for the version as usual.
  */
 #define QUICK_PAIR_ENV		"SSH_QUICK_PAIR"
+#define QUICK_PAIR_HERE		'h'
 #define QUICK_PAIR_SEND		'+'
+#define QUICK_PAIR_OWN		'c'
+#define QUICK_PAIR_HELD		'u'
 #define QUICK_PAIR_SENT		's'
 #define QUICK_PAIR_TAKES	'y'
 #define QUICK_PAIR_NOT		'n'
+#define QUICK_PAIR_WATCH	'w'
 
 /* How long ssh waits (ms) for what scp has ready. */
 #define QUICK_PAIR_MS		100
@@ -60,8 +76,37 @@ int	 quick_pair_wait(int in);
 /* Says that they have gone out. */
 void	 quick_pair_sent(void);
 
-/* Says whether the server takes them. scp's end is of no use after this. */
+/*
+ * Says whether the server takes them. Call it when the server's version has
+ * come, and then quick_pair_told(), or quick_pair_close().
+ */
 void	 quick_pair_tell(int takes);
+
+/* What ssh has said of its connection */
+struct quick_pair_told {
+	int	 here;		/* 1: it is an ssh that knows of the pair */
+	int	 own;		/* 1: the connection is its own */
+	int	 connections;	/* CopyConnections; 0: auto */
+	int	 socket;	/* 1: the connection is a socket */
+};
+
+/* Has a function called if quick_pair_wait() hears that ssh has logged in. */
+void	 quick_pair_on_own(void (*own)(void));
+
+/* Fills in *told with what ssh has said until now. */
+void	 quick_pair_told(struct quick_pair_told *told);
+
+/* Asks ssh to say from now on how long the connection is held up. */
+void	 quick_pair_watch(void);
+
+/*
+ * Gives what ssh has said last: the total time (us) that the connection was
+ * held up, and the least RTT (us). Both are 0 if ssh has not said anything.
+ */
+void	 quick_pair_held(uint64_t *held_us, uint64_t *rtt_us);
+
+/* Closes scp's end, which is of no use any more. */
+void	 quick_pair_close(void);
 
 /* In ssh */
 
@@ -82,5 +127,14 @@ int	 quick_pair_offer(void);
 
 /* Returns 1 if the server takes them, 0 if not, -1 if nobody has said. */
 int	 quick_pair_learned(void);
+
+/* Says QUICK_PAIR_OWN with CopyConnections and whether it is a socket. */
+void	 quick_pair_own(int connections, int socket);
+
+/* Returns 1 if scp has asked to be told how long the connection is held up. */
+int	 quick_pair_is_watched(void);
+
+/* Tells it (us), unless scp is too busy to listen. */
+void	 quick_pair_say_held(uint64_t held_us, uint64_t rtt_us);
 
 #endif /* QUICK_PAIR_H */

@@ -80,3 +80,14 @@ send_account_percent(const struct send_account *a, enum send_why why)
 	return all_us == 0 ? 0 :
 	    (a->spent_us[why] * 100 + all_us / 2) / all_us;
 }
+
+uint64_t
+send_account_held_us(const struct send_account *a, uint64_t now_us)
+{
+	uint64_t took_us = 0;
+
+	if (a->why == SEND_WINDOW && a->at_us != 0 && now_us > a->at_us)
+		took_us = now_us - a->at_us;
+	return a->spent_us[SEND_WINDOW] +
+	    (took_us > a->drain_us ? took_us - a->drain_us : 0);
+}

@@ -70,4 +70,10 @@ void	 send_account_sent(struct send_account *a, size_t len, size_t all,
  */
 u_int	 send_account_percent(const struct send_account *a, enum send_why why);
 
+/*
+ * Returns the total time (us), until now_us, that was spent waiting for the
+ * peer's window.
+ */
+uint64_t send_account_held_us(const struct send_account *a, uint64_t now_us);
+
 #endif /* SEND_ACCOUNT_H */

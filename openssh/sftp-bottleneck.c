@@ -184,6 +184,20 @@ sftp_bottleneck_bytes(size_t len)
 	spent.bytes += len;
 }
 
+uint64_t
+sftp_bottleneck_moved(void)
+{
+	return spent.bytes;
+}
+
+uint64_t
+sftp_bottleneck_waited_us(void)
+{
+	(void)sftp_times_does(&spent, spent.doing, monotime_double());
+	return (spent.spent_s[SFTP_WAITS] + spent.spent_s[SFTP_WAITS_FULL]) *
+	    1000000;
+}
+
 void
 sftp_bottleneck_report(void)
 {

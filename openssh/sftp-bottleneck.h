@@ -17,6 +17,10 @@
 #ifndef SFTP_BOTTLENECK_H
 #define SFTP_BOTTLENECK_H
 
+#include <sys/types.h>
+
+#include <stdint.h>
+
 /*
  * What the copies of this process spent their time on, and so what limited
  * them. The process does one thing at a time, whatever the number of its
@@ -46,6 +50,15 @@ void	 sftp_bottleneck_full(int full);
 
 /* Counts len bytes that have been transferred. */
 void	 sftp_bottleneck_bytes(size_t len);
+
+/* Returns the bytes of sftp_bottleneck_bytes(), all together. */
+uint64_t sftp_bottleneck_moved(void);
+
+/*
+ * Returns the total time (us) that copies waited for the connection, or the
+ * other end, until now.
+ */
+uint64_t sftp_bottleneck_waited_us(void);
 
 /*
  * Logs, with -v, what limited the copies, if any byte was transferred. Call it

@@ -27,11 +27,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bdp-options.h"
+#include "copy-lane.h"
 #include "log.h"
 #include "misc.h"
+#include "quick-pair.h"
 #include "xmalloc.h"
+#include "sftp-auto.h"
 #include "sftp-connections.h"
 #include "sftp-lanes.h"
+#include "sftp-plan.h"
 #include "sftp-spacing.h"
 
 /*
@@ -44,7 +49,6 @@ static const char *const ssh_options[] = {
 	"-oNumberOfPasswordPrompts=0",
 	"-oPasswordAuthentication=no",
 	"-oKbdInteractiveAuthentication=no",
-	"-oPubkeyAcceptedAlgorithms=-sk-*",
 	"-oStrictHostKeyChecking=yes",
 	"-oUpdateHostKeys=no",
 	"-oAddKeysToAgent=no",
@@ -59,6 +63,12 @@ static const char *const ssh_options[] = {
 };
 #define OPTIONS		(sizeof(ssh_options) / sizeof(ssh_options[0]))
 
+/*
+ * Our ssh finds out by itself (copy-lane.h). For others this replaces what the
+ * user has set.
+ */
+#define NO_TOUCH	"-oPubkeyAcceptedAlgorithms=-sk-*"
+
 /* Descriptors that stay free for files, and to wait for lanes */
 #define SPARE		16
 
@@ -68,11 +78,16 @@ static struct {
 } first;
 static struct sftp_spacing spacing;
 static int direct;		/* 1: it is an sftp server */
+static int asked = -1;		/* -X connections=; 0: auto; -1: not given */
+static int paced = 1;		/* 0: -X pace=off */
+static int automatic;		/* 1: sftp-auto.c decides */
 
 static int
 may_connect(void *ctx, double now_s)
 {
-	if (!sftp_spacing_may(&spacing, now_s))
+	if (paced && !direct && !sftp_spacing_may(&spacing, now_s))
+		return 0;
+	if (automatic && !sftp_auto_wants(now_s))
 		return 0;
 	sftp_spacing_begin(&spacing, now_s);
 	return 1;
@@ -103,6 +118,7 @@ run(int fd)
 	/* Without a terminal, or a program that asks, there is no question. */
 	(void)setsid();
 	setenv("SSH_ASKPASS_REQUIRE", "never", 1);
+	setenv(COPY_LANE_ENV, "1", 1);
 	execvp(first.program, first.argv);
 	_exit(1);
 }
@@ -148,14 +164,78 @@ sftp_connections_direct(void)
 	direct = 1;
 }
 
+/* Allows so many connections; 0: as many as help; -1: as if it were 1. */
+static void
+set_number(int n)
+{
+	struct sftp_lane_source source = {
+		.open = connect_more, .may_open = may_connect, .later = n == 0
+	};
+
+	automatic = n == 0;
+	if (automatic)
+		sftp_auto_begin(paced);
+	sftp_lanes_source(&source);
+	sftp_lanes_max(automatic ? BDP_OPTIONS_CONNECTIONS : MAXIMUM(n, 1));
+}
+
+/* The program is our ssh: takes NO_TOUCH back. */
+static void
+forget_no_touch(void)
+{
+	char **argv = first.argv;
+
+	if (argv == NULL || argv[1] == NULL || strcmp(argv[1], NO_TOUCH) != 0)
+		return;
+	free(argv[1]);
+	for (argv++; argv[0] != NULL; argv++)
+		argv[0] = argv[1];
+}
+
+/*
+ * Returns how many connections there are to be, by what the user and ssh have
+ * said; 0: as many as help.
+ */
+static int
+number(void)
+{
+	struct quick_pair_told told;
+	int n = asked;
+
+	quick_pair_told(&told);
+	if (n == -1)
+		n = told.own ? told.connections : 1;
+	if (told.here)
+		forget_no_touch();
+	if (n != 1 && told.here && !told.own) {
+		debug("one connection, which is that of a ControlMaster");
+		return 1;
+	}
+	if (n == 0 && !told.socket) {
+		debug("one connection, as nothing is known of its path");
+		return 1;
+	}
+	return n;
+}
+
+/* The user has logged in. What is certain to be of use begins at once. */
+static void
+logged_in(void)
+{
+	if (!sftp_plan_is_large() || number() < 2)
+		return;
+	set_number(number());
+	(void)sftp_lanes_tick();
+}
+
 void
 sftp_connections_first(const char *program, char *const argv[])
 {
-	struct sftp_lane_source source = {
-		.open = connect_more, .may_open = direct ? NULL : may_connect
-	};
 	size_t i, n = 0, k;
 
+	sftp_lanes_close();
+	sftp_lane_on_early(NULL);
+	quick_pair_on_own(logged_in);
 	if (first.argv != NULL) {
 		for (i = 0; first.argv[i] != NULL; i++)
 			free(first.argv[i]);
@@ -166,8 +246,11 @@ sftp_connections_first(const char *program, char *const argv[])
 	first.program = xstrdup(program);
 	for (k = 0; argv[k] != NULL; k++)
 		;
-	first.argv = xcalloc(k + OPTIONS + 1, sizeof(*first.argv));
-	first.argv[n++] = xstrdup(argv[0]);
+	first.argv = xcalloc(k + OPTIONS + 2, sizeof(*first.argv));
+	/* ssh starts that of a ProxyJump by the name of its own. */
+	first.argv[n++] = xstrdup(direct ? argv[0] : program);
+	if (!direct)
+		first.argv[n++] = xstrdup(NO_TOUCH);
 	for (i = 0; !direct && i < OPTIONS; i++)
 		first.argv[n++] = xstrdup(ssh_options[i]);
 	for (i = 1; i < k; i++) {
@@ -176,17 +259,54 @@ sftp_connections_first(const char *program, char *const argv[])
 			first.argv[n++] = xstrdup(argv[i]);
 	}
 	sftp_spacing_begin(&spacing, monotime_double());
-	sftp_lanes_source(&source);
+	/* A server of -D doesn't say what it waits for. */
+	set_number(direct && asked == 0 ? 1 : asked);
 }
 
-const char *
-sftp_connections_parse(const char *arg)
+void
+sftp_connections_ready(void)
 {
-	const char *errstr;
-	u_int n;
+	int n;
 
-	n = strtonum(arg, 1, SFTP_CONNECTIONS, &errstr);
-	if (errstr == NULL)
-		sftp_lanes_max(n);
-	return errstr;
+	if (direct)
+		return;
+	n = number();
+	set_number(n);
+	if (n == 0) {
+		quick_pair_watch();
+		return;
+	}
+	quick_pair_close();
+	if (sftp_plan_is_large())
+		(void)sftp_lanes_tick();
+}
+
+/* Fails if the value of an option is wrong. */
+static void
+check(const char *what, const char *value, const char *errstr)
+{
+	if (errstr != NULL)
+		fatal("Invalid %s \"%s\": %s", what, value, errstr);
+}
+
+int
+sftp_connections_option(const char *option)
+{
+	const char *value;
+
+	if ((value = strchr(option, '=')) == NULL)
+		return 0;
+	value++;
+	if (strncmp(option, "connections=", value - option) == 0) {
+		check("number of connections", value,
+		    bdp_options_connections(value, &asked));
+		return 1;
+	}
+	if (strncmp(option, "pace=", value - option) == 0) {
+		paced = strcmp(value, "off") != 0;
+		check("pace", value, paced && strcmp(value, "on") != 0 ?
+		    "must be on or off" : NULL);
+		return 1;
+	}
+	return 0;
 }

@@ -26,13 +26,10 @@
  * (sftp-spacing.h).
  */
 
-/* The most connections, with the first */
-#define SFTP_CONNECTIONS	8
-
 /*
  * Says how the first connection is made, now: by running `program` with argv,
  * which ends with NULL. Both are copied. More connections are made from then
- * on, if sftp_lanes_max() allows them.
+ * on, if `-X connections=` or CopyConnections asks for them.
  */
 void	 sftp_connections_first(const char *program, char *const argv[]);
 
@@ -40,9 +37,15 @@ void	 sftp_connections_first(const char *program, char *const argv[]);
 void	 sftp_connections_direct(void);
 
 /*
- * Parses the argument of `-X connections=`. Returns NULL, or what is wrong with
- * it.
+ * The server has introduced itself, and ssh has said what it knows: decides how
+ * many connections there may be.
  */
-const char *sftp_connections_parse(const char *arg);
+void	 sftp_connections_ready(void);
+
+/*
+ * Takes an option of -X. Returns 1 if it is about connections, else 0. A value
+ * that is wrong is fatal.
+ */
+int	 sftp_connections_option(const char *option);
 
 #endif /* SFTP_CONNECTIONS_H */

@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,12 @@
 
 /* Time (s) after which a lane that has not opened, or answered, is given up */
 #define OPEN_MAX_S	20
+
+/* Time (s) in which a lane's process may end by itself at the end */
+#define KILL_S		1
+
+/* Time (ms) between two looks at whether it has */
+#define WAIT_MS		5
 
 /* Time (ms) between two looks at lanes that open or are due */
 #define TICK_MS		100
@@ -76,7 +83,6 @@ sftp_lanes_first(struct sftp_conn *conn, int in, int out,
 {
 	int r;
 
-	sftp_lanes_close();
 	sshbuf_free(lanes[0].in);
 	sshbuf_free(lanes[0].out);
 	sshbuf_free(first_hello);
@@ -91,7 +97,6 @@ sftp_lanes_first(struct sftp_conn *conn, int in, int out,
 		fatal_f("sshbuf_new failed");
 	if ((r = sshbuf_putb(first_hello, hello)) != 0)
 		fatal_fr(r, "sshbuf_putb");
-	tried = 1;
 }
 
 struct sftp_conn *
@@ -105,6 +110,19 @@ sftp_lanes_wanted(const struct sftp_conn *conn)
 {
 	return lanes_max > 1 && source.open != NULL && lanes[0].conn == conn &&
 	    conn != NULL;
+}
+
+int
+sftp_lanes_expected(void)
+{
+	u_int i;
+
+	for (i = 1; i < SFTP_LANES; i++) {
+		if (lanes[i].state == SFTP_LANE_OPENING ||
+		    lanes[i].state == SFTP_LANE_OPEN)
+			return 1;
+	}
+	return !source.later;
 }
 
 struct sftp_lane *
@@ -255,10 +273,29 @@ sftp_lane_is_silent(struct sftp_lane *lane, int due)
 	return monotime_double() - lane->asked_s > OPEN_MAX_S;
 }
 
+/* Waits for a process. From kill_s on, it is killed. */
+static void
+wait_for(pid_t pid, double kill_s)
+{
+	int killed = 0;
+	pid_t r;
+
+	while ((r = waitpid(pid, NULL, killed ? 0 : WNOHANG)) == 0 ||
+	    (r == -1 && errno == EINTR)) {
+		if (monotime_double() < kill_s) {
+			(void)poll(NULL, 0, WAIT_MS);
+			continue;
+		}
+		if (!killed++)
+			kill(pid, SIGKILL);
+	}
+}
+
 void
 sftp_lanes_close(void)
 {
 	struct sftp_lane *lane;
+	double kill_s;
 	u_int i;
 
 	for (i = 1; i < SFTP_LANES; i++) {
@@ -267,17 +304,16 @@ sftp_lanes_close(void)
 		    lane->state == SFTP_LANE_OPEN)
 			hang_up(lane);
 	}
+	kill_s = monotime_double() + KILL_S;
 	for (i = 1; i < SFTP_LANES; i++) {
 		lane = &lanes[i];
-		if (lane->state != SFTP_LANE_CLOSED && lane->pid > 1) {
-			while (waitpid(lane->pid, NULL, 0) == -1 &&
-			    errno == EINTR)
-				;
-		}
+		if (lane->state != SFTP_LANE_CLOSED && lane->pid > 1)
+			wait_for(lane->pid, kill_s);
 		if (lane->conn != NULL)
 			sftp_conn_free(lane->conn);
 		memset(lane, 0, sizeof(*lane));
 	}
+	tried = 1;
 }
 
 void

@@ -71,6 +71,7 @@ struct sftp_lane_source {
 	 * will be, else 0. NULL: always.
 	 */
 	int (*may_open)(void *ctx, double now_s);
+	int later;		/* 1: there may never be a reason to */
 	void *ctx;
 };
 
@@ -81,8 +82,10 @@ void	 sftp_lanes_max(u_int lanes);
 void	 sftp_lanes_source(const struct sftp_lane_source *source);
 
 /*
- * Begins anew with the first lane. `hello` is the message with which its server
- * has introduced itself: lanes whose servers do so otherwise are not used.
+ * Says which lane is the first. sftp_lanes_close() is called before it
+ * connects, and others may open meanwhile. `hello` is the message with which
+ * its server has introduced itself: lanes whose servers do so otherwise are not
+ * used.
  */
 void	 sftp_lanes_first(struct sftp_conn *conn, int in, int out,
 	    const struct sshbuf *hello);
@@ -95,6 +98,12 @@ struct sftp_conn *sftp_lanes_conn(void);
  * the functions of lanes then. Else 0.
  */
 int	 sftp_lanes_wanted(const struct sftp_conn *conn);
+
+/*
+ * Returns 1 if there will be more lanes than the first as far as is known: one
+ * is open, or opens, or is to be opened whatever comes. Else 0.
+ */
+int	 sftp_lanes_expected(void);
 
 /* Returns lane i (0 is the first). The others are closed until they open. */
 struct sftp_lane *sftp_lane(u_int i);
@@ -145,6 +154,16 @@ ssize_t	 sftp_lane_read(struct sftp_lane *lane);
  * if there is none, or -1 if what comes is no message.
  */
 int	 sftp_lane_message(struct sftp_lane *lane, struct sshbuf *msg);
+
+/*
+ * Names a function that takes replies to what was sent before the first lane's
+ * server had introduced itself; NULL: nothing was. It returns 1 if it has taken
+ * one, else 0.
+ */
+void	 sftp_lane_on_early(int (*take)(const struct sshbuf *msg));
+
+/* Returns 1 if that function has taken the message, else 0. */
+int	 sftp_lane_is_early(const struct sshbuf *msg);
 
 /* Takes a message to send. sftp_lane_write() sends it. */
 void	 sftp_lane_queue(struct sftp_lane *lane, const struct sshbuf *msg);

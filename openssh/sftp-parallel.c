@@ -34,6 +34,7 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
+#include "sftp-auto.h"
 #include "sftp-conn.h"
 #include "sftp-lanes.h"
 #include "sftp-mark.h"
@@ -194,7 +195,39 @@ set_size(const struct sftp_parallel *f, uint64_t size)
 	return ftruncate(f->fd, size);
 }
 
-/* A lane has opened: it takes part. */
+/* Makes the target longer, by a mark. Returns 0 or -1. */
+static int
+add_mark(struct sftp_parts_copy *c)
+{
+	if (!may_mark(c->f, c->mark_len) ||
+	    set_size(c->f, c->f->size + c->mark_len) != 0)
+		return -1;
+	c->longer = 1;
+	return sftp_part_mark(c, c->f->conn, c->f->handle,
+	    c->f->handle_len);
+}
+
+static void add_lane(struct sftp_tree *, struct sftp_conn *, void *);
+
+/* A job: adds the mark while the first lane copies, then takes the lanes. */
+static int
+mark_job(struct sftp_job *job)
+{
+	struct sftp_parts_copy *c = job->ctx;
+
+	if (add_mark(c) != 0) {
+		debug("\"%s\" is copied over one lane", c->f->path);
+		return 0;
+	}
+	c->plain = 0;
+	sftp_tree_on_lane(sftp_conn_tree(job->conn), add_lane, c);
+	return 0;
+}
+
+/*
+ * A lane has opened: it takes part, once there is a mark. If conn is NULL, one
+ * begins to open.
+ */
 static void
 add_lane(struct sftp_tree *tree, struct sftp_conn *conn, void *ctx)
 {
@@ -202,11 +235,18 @@ add_lane(struct sftp_tree *tree, struct sftp_conn *conn, void *ctx)
 	struct sftp_job job = { .conn = conn, .run = sftp_part_job,
 	    .ctx = c };
 
-	if (!c->stop)
+	if (c->stop)
+		return;
+	if (c->plain == 1) {
+		c->plain = -1;
+		job.conn = c->f->conn;
+		job.run = mark_job;
+		(void)sftp_tree_run(tree, &c->jobs, &job);
+	} else if (conn != NULL && !c->plain)
 		(void)sftp_tree_run(tree, &c->jobs, &job);
 }
 
-/* Copies the parts. The target has a mark before and after. */
+/* Copies the parts. */
 static void
 copy_parts(struct sftp_parts_copy *c)
 {
@@ -214,9 +254,6 @@ copy_parts(struct sftp_parts_copy *c)
 	struct sftp_job job = { .conn = c->f->conn, .run = sftp_part_job,
 	    .ctx = c };
 
-	if (sftp_part_mark(c, c->f->conn, c->f->handle,
-	    c->f->handle_len) != 0)
-		return;
 	do {
 		sftp_tree_on_lane(tree, add_lane, c);
 		/* The first lane has the caller's thread. */
@@ -250,27 +287,23 @@ is_worth_it(const struct sftp_parallel *f, uint64_t offset)
 	return !f->upload || !has_hole(f->fd, f->size);
 }
 
-/* Copies the parts that are missing. Returns 0, or -1 without the mark. */
-static int
+/* Copies the parts that are missing. */
+static void
 copy(struct sftp_parts_copy *c)
 {
 	const struct sftp_parallel *f = c->f;
-	int r = -1;
 
 	arc4random_buf(c->nonce, sizeof(c->nonce));
 	c->mark = xmalloc(c->mark_len);
-	if (may_mark(f, c->mark_len) &&
-	    set_size(f, f->size + c->mark_len) == 0) {
+	if (c->plain || add_mark(c) == 0) {
 		*f->counter = c->parts.done;
 		copy_parts(c);
 		debug("\"%s\": %llu bytes are there, copied in parts over %u "
 		    "lanes", f->path, (unsigned long long)c->parts.done,
 		    sftp_lanes_open());
-		r = 0;
 	} else
 		debug("\"%s\" is copied in one stream", f->path);
 	free(c->mark);
-	return r;
 }
 
 uint64_t
@@ -279,7 +312,7 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 {
 	struct sftp_parts_copy c = { .f = f };
 	struct sftp_tree *tree = sftp_conn_tree(f->conn), *own = NULL;
-	int marked;
+	int marked;		/* 1: the target is longer than what is there */
 
 	marked = resumed.path != NULL && strcmp(resumed.path, f->path) == 0 &&
 	    resumed.parts.size == f->size &&
@@ -299,9 +332,15 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 	if (c.mark_len <= sftp_conn_buflen(f->conn, 1)) {
 		if (tree == NULL)
 			own = sftp_tree_of_parts(f->conn, read_reply);
-		if ((tree != NULL || own != NULL) && copy(&c) == 0)
-			marked = 1;
+		/* Without other lanes it is one stream, which needs no mark. */
+		c.plain = !marked && !sftp_lanes_expected();
+		c.longer = marked;
+		sftp_auto_file(tree == NULL ? &c.parts : NULL);
+		if (tree != NULL || own != NULL)
+			copy(&c);
+		sftp_auto_file(NULL);
 		sftp_tree_of_parts_free(own);
+		marked = c.longer;
 	}
 	offset = MAXIMUM(sftp_parts_begin(&c.parts), offset);
 	sftp_parts_free(&c.parts);

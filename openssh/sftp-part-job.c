@@ -37,6 +37,7 @@
 #include "sftp-inflight.h"
 #include "sftp-parallel.h"
 #include "sftp-part-job.h"
+#include "sftp-replies.h"
 #include "sftp-requests.h"
 #include "sftp-tree.h"
 
@@ -242,7 +243,8 @@ mark(struct copier *k)
 	struct sftp_parts_copy *c = k->c;
 	u_int id;
 
-	if (c->stop || c->marking || c->parts.done - c->marked < MARK_STEP)
+	if (c->plain || c->stop || c->marking ||
+	    c->parts.done - c->marked < MARK_STEP)
 		return;
 	if (!c->f->upload) {
 		if (sftp_part_mark(c, NULL, NULL, 0) != 0)
@@ -378,7 +380,9 @@ sftp_part_job(struct sftp_job *job)
 		goto out;
 	k.data = c->f->upload ? xmalloc(k.piece) : NULL;
 	for (;;) {
-		while (may_ask(&k) && send_next(&k))
+		/* What has come is taken first: it is progress. */
+		while (may_ask(&k) && !sftp_reply_ready(sftp_conn_tree(k.conn),
+		    k.conn) && send_next(&k))
 			;
 		if (TAILQ_EMPTY(&k.requests))
 			break;

@@ -33,10 +33,13 @@ struct sftp_parts_copy {
 	const struct sftp_parallel *f;
 	struct sftp_parts parts;
 	struct sftp_jobs jobs;	/* one for each lane but the first */
+	int plain;		/* 1: there is no mark yet, as there are no
+				 * lanes yet; -1: there can be none */
 	int stop;		/* 1: an error; what is left is not copied */
 	u_char nonce[SFTP_MARK_NONCE];
 	u_char *mark;		/* room for mark_len bytes */
 	size_t mark_len;
+	int longer;		/* 1: the target is longer by a mark */
 	uint64_t marked;	/* bytes of the parts in the last mark */
 	int marking;		/* 1: that mark is outstanding */
 };

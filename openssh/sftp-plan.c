@@ -26,10 +26,12 @@
 #include <unistd.h>
 
 #include "sftp.h"
+#include "sftp-parallel.h"
 #include "sftp-plan.h"
 #include "xmalloc.h"
 
 static struct sftp_plan plan;
+static int large;	/* 1: a file that is worth several connections */
 
 void
 sftp_plan_ask(u_char type, const char *path)
@@ -44,6 +46,11 @@ void
 sftp_plan_upload(const char *local, const char *remote, const char *name,
     int preserve, int truncate, int end)
 {
+	struct stat st;
+
+	if (stat(local, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_size >= SFTP_PARALLEL_MIN)
+		large = 1;
 	plan.local = xstrdup(local);
 	plan.remote = xstrdup(remote);
 	plan.name = name == NULL ? NULL : xstrdup(name);
@@ -121,6 +128,12 @@ sftp_plan_batch(FILE *file, int preserve)
 		sftp_plan_ask(SSH2_FXP_STAT, word[1]);
 		sftp_plan_download(word[1], 1);
 	}
+}
+
+int
+sftp_plan_is_large(void)
+{
+	return large;
 }
 
 const struct sftp_plan *

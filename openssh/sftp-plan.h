@@ -67,6 +67,12 @@ void	 sftp_plan_batch(FILE *file, int preserve);
 /* Returns the plan, or NULL if there is none. */
 const struct sftp_plan *sftp_plan_current(void);
 
+/*
+ * Returns 1 if an upload was planned that several connections are of use to,
+ * also if the plan has ended.
+ */
+int	 sftp_plan_is_large(void);
+
 /* Ends the plan. */
 void	 sftp_plan_forget(void);
 

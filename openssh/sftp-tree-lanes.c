@@ -105,6 +105,9 @@ sftp_tree_sync(struct sftp_tree *tree)
 		ms = (tree->lanes_s - now_s) * 1000 + 1;
 	else if (tree->lanes_s != 0)
 		ms = sftp_lanes_tick();
+	if (tree->lanes_s != 0 && tree->lane_opened != NULL &&
+	    sftp_lanes_expected())
+		tree->lane_opened(tree, NULL, tree->lane_ctx);
 	for (i = 1; i < SFTP_LANES && tree->lanes_s != 0; i++) {
 		if (sftp_lane(i)->state == SFTP_LANE_OPEN)
 			take_lane(tree, sftp_lane(i));

@@ -190,7 +190,8 @@ int	 sftp_tree_run(struct sftp_tree *tree, struct sftp_jobs *jobs,
 
 /*
  * Calls opened() with each lane that is open or opens from now on, but the
- * first, until it is set to NULL.
+ * first, until it is set to NULL. It may also call it with NULL, as often as it
+ * likes, once a lane begins to open.
  */
 void	 sftp_tree_on_lane(struct sftp_tree *tree, void (*opened)(struct
 	    sftp_tree *tree, struct sftp_conn *conn, void *ctx), void *ctx);

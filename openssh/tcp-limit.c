@@ -165,6 +165,15 @@ tcp_limit_name_peer(const char *name)
 	typed = name == NULL ? NULL : xstrdup(name);
 }
 
+static void (*on_glance)(struct ssh *, const struct tcp_info *, int, uint64_t);
+
+void
+tcp_limit_on_glance(void (*glance)(struct ssh *, const struct tcp_info *, int,
+    uint64_t))
+{
+	on_glance = glance;
+}
+
 #if defined(__linux__) && defined(TCP_INFO)
 /* Returns the size (bytes) of a buffer of a socket, 0 if unknown. */
 static uint64_t
@@ -206,6 +215,7 @@ tcp_limit_watch(struct tcp_limit *l, struct ssh *ssh, uint64_t now_us)
 	int fd = ssh_packet_get_connection_in(ssh);
 	struct tcp_info ti;
 	socklen_t len = sizeof(ti);
+	int blocked;
 
 	if (now_us < l->due_us)
 		return;
@@ -214,7 +224,10 @@ tcp_limit_watch(struct tcp_limit *l, struct ssh *ssh, uint64_t now_us)
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ti, &len) == -1)
 		return;
 	l->glances++;
-	l->blocked += is_blocked(fd, &ti);
+	blocked = is_blocked(fd, &ti);
+	if (on_glance != NULL)
+		on_glance(ssh, &ti, blocked, now_us);
+	l->blocked += blocked;
 	l->snd_wnd = MAXIMUM(l->snd_wnd, ti.tcpi_snd_wnd);
 	if (l->last.at_us != 0 && now_us - l->last.at_us < TCP_LIMIT_LOOK_US)
 		return;

@@ -27,6 +27,7 @@
  */
 
 struct ssh;
+struct tcp_info;
 
 /* The time (us) between two glances at the socket, and between two looks */
 #define TCP_LIMIT_GLANCE_US	100000
@@ -97,6 +98,13 @@ void	 tcp_limit_name_peer(const char *name);
  */
 int	 tcp_limit_blocked(uint32_t cwnd, uint32_t in_flight, uint32_t notsent,
 	    uint32_t mss, uint32_t sndbuf, uint32_t queued);
+
+/*
+ * Has a function called with each glance at the socket: what the kernel says of
+ * it, and 1 if our send buffer is full.
+ */
+void	 tcp_limit_on_glance(void (*glance)(struct ssh *ssh,
+	    const struct tcp_info *ti, int blocked, uint64_t now_us));
 
 /* Looks at the connection's socket, if it is time to, at now_us. */
 void	 tcp_limit_watch(struct tcp_limit *l, struct ssh *ssh,

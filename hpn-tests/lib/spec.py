@@ -177,8 +177,10 @@ class Spec(Path):
     ssh_options: list = moves(OPTIONS, "lines of ssh_config", OPENSSH)
     sshd_options: list = moves(OPTIONS, "lines of sshd_config", OPENSSH)
     logins: int = moves(Whole(1, 9), "log in this often before", OPENSSH)
-    connections: int = moves(Whole(1, 8), "`-X connections=`, of a client of "
-                             "ours", COPIES)
+    connections: object = moves(
+        OneOf(*range(1, 9), "auto"), "`-X connections=`, of a client of ours",
+        COPIES)
+    unpaced: int = moves(FLAG, "`-X pace=off`: with `connections`", COPIES)
     # What else happens
     reader: dict = moves(
         READER, "a slow reader: reads `rate` bytes a second; or stops after "

@@ -5,8 +5,6 @@ as KILLS in the environment says, 20 by default."""
 import filecmp
 import os
 import random
-import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -14,75 +12,13 @@ import time
 
 import pytest
 
+from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place, logins,
+                        looks_complete, tree, wait_for)
 from loopback import place as loopback_place, read  # noqa: F401
 from sftp_tools import OURS, SERVER, STOCK, content, digests, entries, run
 
-MIB = 1 << 20
-SIZE = 40 * MIB + 12345         # bytes; from 32 MiB on there are parts
-SLOW = "-l400000"               # 50 MB/s, all lanes together
-BOTH = pytest.mark.parametrize("direction", ["get", "put"])
-TOOLS = pytest.mark.parametrize("tool", ["scp", "sftp"])
-
 pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
                                 reason="no build/openssh: see \"make openssh\"")
-
-
-class Place:
-    """A folder with a source, and servers that tell what they did."""
-
-    def __init__(self, path):
-        self.path = path
-        self.source, self.dest = path / "source", path / "dest"
-        self.server = path / "server"
-        self.serve()
-
-    def serve(self, first="", more="", server=SERVER):
-        """A script that the first server runs before it begins, and one that
-        the others run."""
-        self.server.write_text(f"""#!/bin/sh
-            cd {shlex.quote(str(self.path))}
-            echo $$ >> pids
-            if mkdir first 2>/dev/null; then :; {first}
-            else :; {more}
-            fi
-            exec {shlex.quote(server)} -e -l debug \\
-                2>> {shlex.quote(str(self.path / "log"))}
-            """)
-        self.server.chmod(0o755)
-
-    def argv(self, tool, direction, source, dest, *options, lanes=4):
-        """What to run, and its input."""
-        for name in ("pids", "log"):
-            (self.path / name).write_text("")
-        if (self.path / "first").exists():
-            (self.path / "first").rmdir()
-        own = ["-q", *options, "-X", f"connections={lanes}", "-D", self.server]
-        if tool == "sftp":
-            deep = "-r" if os.path.isdir(self.path / source) else ""
-            return ([f"{OURS}/sftp", *own, "-b", "-"],
-                    f"{direction} -p {deep} {source} {dest}\n")
-        ends = (f"x:{source}", dest) if direction == "get" else \
-            (source, f"x:{dest}")
-        if os.path.isdir(self.path / source):
-            own.append("-r")
-        return [f"{OURS}/scp", *own, *ends], ""
-
-    def copy(self, tool, direction, *options, source=None, dest=None, **kw):
-        argv, batch = self.argv(tool, direction, source or self.source,
-                                dest or self.dest, *options, **kw)
-        return run(list(map(str, argv)), self.path, input=batch)
-
-    def pids(self):
-        return list(map(int, (self.path / "pids").read_text().split()))
-
-    def moved(self):
-        """Bytes of content that each server read or wrote, the mark's too."""
-        log = (self.path / "log").read_text()
-        return [sum(map(int, pair)) for pair in re.findall(
-            r'close ".*" bytes read (\d+) written (\d+)', log)]
-
-    def digests_asked(self):
-        return (self.path / "log").read_text().count("check-file")
 
 
 @pytest.fixture
@@ -95,16 +31,6 @@ def large(place):
     place.source.write_bytes(content(SIZE))
     os.utime(place.source, (1234567890, 1234567890))
     return place
-
-
-def tree(top, files=300, size=100_000):
-    (top / "deep").mkdir(parents=True)
-    for i in range(files):
-        (top / ("deep" if i % 3 else "") / str(i)).write_bytes(
-            content(size + i, i))
-    (top / "large").write_bytes(content(SIZE))
-    (top / "empty").write_bytes(b"")
-    return top
 
 
 @TOOLS
@@ -175,7 +101,8 @@ def test_the_limit_is_for_the_sum(large):
     "exit 1", "echo Welcome to this server; exit 0",
     "exec sleep 1000 < /dev/null > /dev/null",
     r"printf '\0\0\0\5\2\0\0\0\3'; exec cat > /dev/null",
-    "exec cat /dev/zero"])
+    "exec cat /dev/zero",
+    "trap '' TERM; exec sleep 1000 < /dev/null > /dev/null"])
 def test_lanes_that_are_refused(large, direction, more):
     """The copy goes on with what there is, in silence."""
     large.serve(more=more)
@@ -266,13 +193,6 @@ def test_a_lane_is_lost(place, direction, what):
         error = client.communicate(timeout=100)[1]
     assert client.returncode == 0, error
     assert digests(place.dest) == digests(place.source)
-
-
-def wait_for(condition, timeout_s=60):
-    end_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
 
 
 def test_lanes_that_are_not_needed_yet(large):
@@ -440,12 +360,6 @@ def test_interrupted(large, tool, direction):
     assert filecmp.cmp(large.source, large.dest, shallow=False)
 
 
-def looks_complete(source, dest):
-    """Whether a file has the size of its source and other content."""
-    return os.path.exists(dest) and os.path.getsize(source) == \
-        os.path.getsize(dest) and not filecmp.cmp(source, dest, shallow=False)
-
-
 @pytest.mark.parametrize("what", ["file", "tree"])
 @BOTH
 def test_killed_at_any_moment(place, direction, what):
@@ -503,10 +417,6 @@ def login_place(loopback_place):                        # noqa: F811
     with open(loopback_place.path("source"), "wb") as f:
         f.write(content(SIZE))
     return loopback_place
-
-
-def logins(sshd):
-    return read(sshd.log).count("Accepted publickey")
 
 
 @BOTH

@@ -1,25 +1,78 @@
 """scp over several connections, where nobody has tuned anything: untouched
 buffers of TCP at both ends, and a server of stock."""
 
+import re
+
 from scene import scenario
 from spec import GB, transfer
 
 
-def copy(direction, path="1g-200ms", **fields):
+def copy(direction, path="1g-200ms", count=GB, **fields):
     fields = {"server": "stock", "tcp_buffers": "default", **fields}
-    return transfer(path, direction, GB, tool="scp", **fields)
+    return transfer(path, direction, count, tool="scp", **fields)
 
 
-def pair(direction, **fields):
-    """Stock's scp, and ours with eight connections"""
-    return {"stock": copy(direction, client="stock", **fields),
-            "eight": copy(direction, connections=8, **fields)}
+def triple(direction, **fields):
+    """Stock's scp, and ours with eight connections and with auto"""
+    return {"stock": copy(direction, client="stock"),
+            "eight": copy(direction, connections=8, **fields),
+            "auto": copy(direction, connections="auto", **fields)}
 
 
-@scenario("connections-get", "netem", **pair("get"))
-@scenario("connections-put", "netem", **pair("put"))
+def seconds(scene, key):
+    return scene[key].result["seconds"]
+
+
+def connections(scene, key):
+    return 1 + len(re.findall(r"lane \d+ is open",
+                              scene[key].read("ssh.log")))
+
+
+@scenario("connections-get", "netem", case=(1 / 3.5, 1 / 3), **triple("get"))
+@scenario("connections-put", "netem", case=(1 / 3.5, 1 / 3), **triple("put"))
+@scenario("connections-unpaced-get", "netem", case=(1 / 5, 1 / 4),
+          **triple("get", unpaced=1))
+@scenario("connections-unpaced-put", "netem", case=(1 / 5, 1 / 4),
+          **triple("put", unpaced=1))
+@scenario("connections-quick-put", "netem", case=(1 / 5.5, 1 / 4),
+          **triple("put", unpaced=1, logins=1,
+                   ssh_options=["QuickStart yes"]))
 def test_eight(scene, measured):
-    """Time of the whole command, of stock's. No more than five of the eight
-    connections begin in the first 30 s (sftp-spacing.h)."""
-    measured.at_most("of stock's time", scene["eight"].result["seconds"] /
-                     scene["stock"].result["seconds"], 1 / 3.5, "{:.3f}")
+    """Time of the whole command, of stock's. Where there is a pace, no more
+    than five of the eight connections begin in the first 30 s."""
+    for key, most in zip(("eight", "auto"), scene.case):
+        measured.at_most(f"{key}: of stock's time", seconds(scene, key) /
+                         seconds(scene, "stock"), most, "{:.3f}")
+
+
+@scenario("connections-loss", "netem",
+          one=copy("put", count=GB // 10, loss="0.1%"),
+          eight=copy("put", count=GB // 2, loss="0.1%", connections=8,
+                     unpaced=1))
+def test_loss(scene, measured):
+    """Losses keep the congestion window of CUBIC small: each connection has
+    one of its own."""
+    goodput = {key: scene[key].spec.bytes / seconds(scene, key)
+               for key in ("one", "eight")}
+    measured.at_least("goodput of eight, of that of one",
+                      goodput["eight"] / goodput["one"], 5, "{:.2f}")
+
+
+def alone(path, direction, **fields):
+    """Raised buffers, ours at both ends"""
+    fields = {"server": "openssh", "tcp_buffers": "raised", **fields}
+    return {"one": copy(direction, path, **fields),
+            "auto": copy(direction, path, connections="auto", **fields)}
+
+
+@scenario("connections-auto-tuned-get", "netem", **alone("1g-200ms", "get"))
+@scenario("connections-auto-tuned-put", "netem", **alone("1g-200ms", "put"))
+@scenario("connections-auto-lan-get", "netem",
+          **alone("1g-1ms", "get", server="stock", tcp_buffers="default"))
+@scenario("connections-auto-lan-put", "netem",
+          **alone("1g-1ms", "put", server="stock", tcp_buffers="default"))
+def test_auto_stays_at_one(scene, measured):
+    """Where one connection fills the path, auto costs nothing."""
+    measured.at_most("connections", connections(scene, "auto"), 1, "{}")
+    measured.at_most("auto: of one's time", seconds(scene, "auto") /
+                     seconds(scene, "one"), 1.02, "{:.3f}")

@@ -333,6 +333,8 @@ def copy(spec):
             f"{spec['client']}/ssh", "-F", f"{LAB}/ssh_config"] + argv[1:]
     if "connections" in spec:
         argv += ["-X", f"connections={spec['connections']}"]
+    if spec.get("unpaced"):
+        argv += ["-X", "pace=off"]
     if spec["tool"] == "sftp":
         with open(f"{LAB}/batch", "w") as f:
             f.write(f"{spec['direction']} {SOURCE} {path}\n")

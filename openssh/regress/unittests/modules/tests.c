@@ -38,6 +38,7 @@ void test_sftp_ahead(void);
 void test_sftp_burst(void);
 void test_sftp_slots(void);
 void test_sftp_grow(void);
+void test_tcp_held(void);
 void test_sftp_grow_paths(void);
 void test_sftp_lanes(void);
 void test_sftp_bottleneck(void);
@@ -95,6 +96,7 @@ tests(void)
 	test_sftp_ahead();
 	test_sftp_slots();
 	test_sftp_grow();
+	test_tcp_held();
 	test_sftp_grow_paths();
 	test_sftp_lanes();
 	test_sftp_bottleneck();

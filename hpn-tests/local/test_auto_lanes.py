@@ -1,0 +1,303 @@
+"""-X connections=auto, CopyConnections and -X pace=: how many connections there
+are, and that a file which begins as one stream and goes on in parts is safe."""
+
+import filecmp
+import os
+import random
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place, logins,
+                        looks_complete, tree, wait_for)
+from loopback import place as loopback_place, read  # noqa: F401
+from sftp_tools import OURS, SERVER, STOCK, content, digests, entries, run
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+SLOW_SSH = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        "slow_ssh.py")
+
+
+class SlowPlace(Place):
+    """Each connection is slow_ssh.py."""
+
+    def serve(self, first="", more="", server=SERVER, rate=20, env=""):
+        self.server.write_text(f"""#!/bin/sh
+            cd {shlex.quote(str(self.path))}
+            echo $$ >> pids
+            if mkdir first 2>/dev/null; then :; {first}
+            else :; {more}
+            fi
+            {env} exec {SLOW_SSH} "{server} -e -l debug" {rate} \\
+                2>> {shlex.quote(str(self.path / "log"))}
+            """)
+        self.server.chmod(0o755)
+
+    def argv(self, tool, direction, source, dest, *options, lanes="auto"):
+        argv, batch = super().argv(tool, direction, source, dest, *options,
+                                   lanes=lanes)
+        argv[argv.index("-D")] = "-S"
+        if lanes is None:
+            at = argv.index("connections=None")
+            argv[at - 1:at + 1] = []
+        if tool == "sftp":
+            argv.append("x")
+        return argv, batch
+
+
+@pytest.fixture
+def place(tmp_path):
+    return SlowPlace(tmp_path)
+
+
+@pytest.fixture
+def large(place):
+    place.source.write_bytes(content(SIZE))
+    os.utime(place.source, (1234567890, 1234567890))
+    return place
+
+
+@TOOLS
+@BOTH
+def test_auto_grows(large, tool, direction):
+    """It begins with one, and has more soon, but no more than five at once."""
+    assert large.copy(tool, direction, "-p") == (0, "")
+    assert entries(large.dest) == entries(large.source)
+    assert 3 <= len(large.pids()) <= 5
+    busy = [n for n in large.moved() if n > MIB]
+    assert len(busy) >= 3 and SIZE <= sum(busy) < SIZE + MIB
+
+
+@BOTH
+def test_without_pace(large, direction):
+    large.serve(rate=6)
+    assert large.copy("scp", direction, "-X", "pace=off") == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert 6 <= len(large.pids()) <= 8
+
+
+@BOTH
+def test_auto_stays_at_one(large, direction):
+    """ssh says that nothing holds it up. The file is copied as ever: it has no
+    mark at any time."""
+    large.serve(env="NOT_HELD=1")
+    assert large.copy("scp", direction) == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert large.moved() == [SIZE]
+
+
+def test_the_limit_is_no_reason(large):
+    """What -l holds up, more connections don't help."""
+    large.serve(rate=50)
+    assert large.copy("scp", "put", "-l80000") == (0, "")
+    assert len(large.pids()) == 1
+
+
+@BOTH
+def test_auto_and_a_tree(place, direction):
+    tree(place.source)
+    assert place.copy("scp", direction, "-p") == (0, "")
+    assert entries(place.dest) == entries(place.source)
+    assert len(place.pids()) >= 3
+
+
+@pytest.mark.parametrize("value,number", [(1, 1), (4, 4)])
+def test_copy_connections(large, value, number):
+    """What ssh says that the configuration says"""
+    large.serve(env=f"COPY_CONNECTIONS={value}")
+    assert large.copy("scp", "put", lanes=None) == (0, "")
+    assert len(large.pids()) == number
+    assert large.copy("scp", "put", lanes=1) == (0, "")
+    assert len(large.pids()) == 1
+
+
+@pytest.mark.parametrize("option", ["connections=9", "connections=Auto1",
+                                    "connections=", "pace=", "pace=5"])
+def test_a_bad_value(large, option):
+    for tool in ("scp", "sftp"):
+        status, error = run([f"{OURS}/{tool}", "-X", option, "-D",
+                             str(large.server), "x:a", "b"], large.path)
+        assert status == 255 and "Invalid" in error
+
+
+@BOTH
+@pytest.mark.parametrize("refused", ["exit 1", "exec cat /dev/zero"])
+def test_refused(large, direction, refused):
+    """Once is enough."""
+    large.serve(more=refused)
+    assert large.copy("scp", direction) == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert len(large.pids()) == 3
+
+
+@pytest.mark.parametrize("what", ["file", "tree"])
+@BOTH
+def test_killed_at_any_moment(place, direction, what):
+    """Nothing looks complete that isn't, and scp -Z completes it and sends no
+    more than is missing, and 64 MiB."""
+    rnd = random.Random(f"auto {direction} {what} {os.environ.get('SEED', 1)}")
+    if what == "tree":
+        tree(place.source, 60)
+    else:
+        place.source.write_bytes(content(SIZE))
+    for _ in range((int(os.environ.get("KILLS", 20)) + 3) // 4):
+        shutil.rmtree(place.dest, ignore_errors=True)
+        place.dest.unlink(missing_ok=True)
+        argv, _ = place.argv("scp", direction, place.source, place.dest)
+        with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                              text=True) as client:
+            time.sleep(rnd.uniform(0.05, 1.8))
+            pids = place.pids()
+            who = rnd.choice(["client", "first", "lane", "all"])
+            for pid in {"client": [client.pid], "first": pids[:1],
+                        "lane": pids[1:2], "all": [client.pid, *pids]}[who]:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            error = client.communicate(timeout=100)[1]
+        if client.returncode == 0:
+            assert digests(place.dest) == digests(place.source), (who, error)
+        large = "large" if what == "tree" else ""
+        source, dest = place.source / large, place.dest / large
+        assert not looks_complete(source, dest), (who, error)
+        again = f"{place.source}/." if place.dest.is_dir() else place.source
+        status, error = place.copy("scp", direction, "-Z", source=again)
+        assert status == 0, (who, error)
+        assert digests(place.dest) == digests(place.source), (who, error)
+
+
+# Logins
+
+@pytest.fixture
+def login_place(loopback_place):                        # noqa: F811
+    here = loopback_place
+    with open(here.path("source"), "wb") as f:
+        f.write(content(SIZE))
+    with open(here.path("config"), "w") as f:
+        f.write(f"Match originalhost many\n  CopyConnections 3\n"
+                f"Host far many hop\n  HostName 127.0.0.1\n  Port 2222\n"
+                f"  User root\n"
+                f"  IdentityFile {here.path('user')}\n  IdentitiesOnly yes\n"
+                f"  StrictHostKeyChecking no\n  LogLevel ERROR\n"
+                f"  UserKnownHostsFile {here.path('known_hosts')}\n")
+    return here
+
+
+def ssh_copy(here, *options, direction="put", tree=OURS, tool="scp",
+             host="far"):
+    ends = [here.path("source"), f"{host}:{here.path('dest')}"]
+    if direction == "get":
+        ends = [f"{host}:{here.path('source')}", here.path("dest")]
+    done = here.run([f"{OURS}/{tool}", "-q", "-S", f"{tree}/ssh", "-F",
+                     here.path("config"), SLOW, *options, *ends])
+    assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def subsystem(server=SERVER):
+    return f"Subsystem sftp {server}"
+
+
+@pytest.mark.parametrize("host,options,number", [
+    ("far", [], 1), ("many", [], 3), ("many", ["-oCopyConnections=2"], 2),
+    ("far", ["-oCopyConnections=2", "-X", "connections=4"], 4),
+    ("many", ["-X", "connections=1"], 1),
+    ("far", ["-oCopyConnections=auto"], 1),
+    ("many", ["-X", "connections=auto"], 1)])
+def test_the_configuration(login_place, host, options, number):
+    """Of that host, as ssh reads it: also Match. -X is first. A loopback is a
+    LAN: auto stays at one there."""
+    sshd = login_place.sshd(OURS, subsystem())
+    ssh_copy(login_place, *options, host=host)
+    assert logins(sshd) == number
+
+
+def test_the_configuration_says_nonsense(login_place):
+    login_place.sshd(OURS, subsystem())
+    for value in ("0", "9", "some"):
+        done = login_place.run([f"{OURS}/ssh", "-oCopyConnections=" + value,
+                                "-F", login_place.path("config"), "far"])
+        assert done.returncode == 255 and "CopyConnections" in done.stderr
+    done = login_place.run([f"{OURS}/ssh", "-G", "-oCopyConnections=Auto",
+                            "-F", "none", "far"])
+    assert "copyconnections auto\n" in done.stdout
+
+
+def test_another_ssh(login_place):
+    """It says nothing: CopyConnections would be unknown to it. -X counts."""
+    sshd = login_place.sshd(OURS, subsystem())
+    here = login_place
+    config = read(here.path("config"))
+    with open(here.path("config"), "w") as f:
+        f.write("IgnoreUnknown CopyConnections\n" + config)
+    ssh_copy(here, "-X", "connections=auto", tree=STOCK)
+    assert logins(sshd) == 1
+    ssh_copy(here, "-X", "connections=3", tree=STOCK)
+    assert logins(sshd) == 1 + 3
+
+
+@BOTH
+def test_through_a_master(login_place, direction):
+    """The copy stays in it: no login at all."""
+    here = login_place
+    sshd = here.sshd(OURS, subsystem())
+    path = here.path("master")
+    here.start([f"{OURS}/ssh", "-F", here.path("config"), "-M", "-N", "-S",
+                path, "far"], stdin=subprocess.DEVNULL)
+    wait_for(lambda: os.path.exists(path))
+    for options in (["-X", "connections=4"], ["-X", "connections=auto"],
+                    ["-oCopyConnections=4"]):
+        ssh_copy(here, f"-oControlPath={path}", *options, direction=direction)
+    assert logins(sshd) == 1
+
+
+def test_through_a_jump_host(login_place):
+    """Each connection has one of its own there, and its login asks nothing
+    there either. auto can't see the path, and stays at one."""
+    here = login_place
+    sshd = here.sshd(OURS, subsystem())
+    ssh_copy(here, "-l80000", "-J", "hop", "-X", "connections=3")
+    assert logins(sshd) == 2 * 3
+    ssh_copy(here, "-J", "hop", "-X", "connections=auto")
+    assert logins(sshd) == 2 * 3 + 2
+
+
+def test_a_jump_host_that_asks(login_place):
+    """The hop lets the first one in only: the others get no password prompt
+    there, and the copy goes on."""
+    here = login_place
+    sshd = here.sshd(OURS, subsystem(), "PasswordAuthentication yes")
+    told, program = here.path("told"), here.path("ssh")
+    with open(program, "w") as f:
+        f.write(f'#!/bin/sh\necho "$SSH_COPY_LANE $*" >> {told}\n'
+                'case " $*" in *" -W "*)\n'
+                '  test -n "$SSH_COPY_LANE" && set -- -l nosuch "$@";;\n'
+                f'esac\nexec {OURS}/ssh "$@"\n')
+    os.chmod(program, 0o755)
+    jump = f"{program} -F {here.path('config')} -W %h:%p hop"
+    ssh_copy(here, f"-oProxyCommand={jump}", "-X", "connections=3")
+    assert logins(sshd) == 2
+    assert read(sshd.log).count("Invalid user nosuch") == 2
+    assert "Failed password" not in read(sshd.log)
+    assert sorted(line.split()[0] == "1" for line in
+                  read(told).splitlines()) == [False, True, True]
+
+
+def test_the_users_algorithms_stay(login_place):
+    """A further login takes the user's list, too: here it needs an algorithm
+    that is not in the default one."""
+    here = login_place
+    sshd = here.sshd(OURS, subsystem(), "PubkeyAcceptedAlgorithms ssh-rsa",
+                     f"AuthorizedKeysFile {here.path('rsa')}.pub")
+    subprocess.run([f"{OURS}/ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f",
+                    here.path("rsa")], check=True)
+    ssh_copy(here, "-i", here.path("rsa"), "-X", "connections=3",
+             "-oPubkeyAcceptedAlgorithms=+ssh-rsa")
+    assert logins(sshd) == 3

@@ -1,0 +1,90 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#ifdef __linux__
+# include <linux/tcp.h>
+#endif
+
+#include <stdint.h>
+#include <string.h>
+
+#include "openbsd-compat/sys-queue.h"
+
+#include "bdp-options.h"
+#include "channels.h"
+#include "channel-sender.h"
+#include "copy-report.h"
+#include "packet.h"
+#include "quick-pair.h"
+#include "tcp-held.h"
+#include "tcp-limit.h"
+
+/* Channels that are looked at: one that scp uses is among the first. */
+#define CHANNELS	8
+
+static struct tcp_held held;
+
+/* The user has logged in. */
+static void
+connected(struct ssh *ssh, const struct bdp_options *options)
+{
+	quick_pair_own(options->copy_connections,
+	    ssh_packet_connection_is_on_socket(ssh));
+}
+
+#if defined(__linux__) && defined(TCP_INFO)
+/* A glance at the socket: takes a look, if it is time to. */
+static void
+glance(struct ssh *ssh, const struct tcp_info *ti, int blocked, uint64_t now_us)
+{
+	struct tcp_held_look look = { 0 };
+	Channel *c;
+	int i;
+
+	if (!tcp_held_is_due(&held, now_us) || !quick_pair_is_watched())
+		return;
+	look.at_us = now_us;
+	look.rtt_us = ti->tcpi_rtt;
+	look.min_rtt_us = ti->tcpi_min_rtt;
+	look.acked = ti->tcpi_bytes_acked;
+	look.received = ti->tcpi_bytes_received;
+	look.buffers_us = ti->tcpi_rwnd_limited + ti->tcpi_sndbuf_limited;
+	for (i = 0; i < CHANNELS; i++) {
+		if ((c = channel_by_id(ssh, i)) != NULL)
+			look.window_us += channel_sender_held_us(c, now_us);
+	}
+	look.resent = ti->tcpi_total_retrans;
+	look.rcv_wnd = ti->tcpi_rcv_ssthresh;
+	look.blocked = blocked;
+	look.filled = ti->tcpi_unacked >= ti->tcpi_snd_cwnd / 4 * 3;
+	tcp_held_add(&held, &look);
+	quick_pair_say_held(held.held_us, look.min_rtt_us);
+}
+#endif
+
+void
+copy_report_start(void)
+{
+	if (!quick_pair_is_there())
+		return;
+	bdp_options_on_apply(connected);
+#if defined(__linux__) && defined(TCP_INFO)
+	tcp_limit_on_glance(glance);
+#endif
+}

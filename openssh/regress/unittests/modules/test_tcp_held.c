@@ -1,0 +1,173 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/* How long a connection waits for what one more would bring. */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "copy-lane.h"
+#include "tcp-held.h"
+
+void test_tcp_held(void);
+
+#define MIB		((uint64_t)1024 * 1024)
+#define RTT_US		200000
+#define LOOKS		20
+
+/* What happens in each round trip of 200 ms, and how much of 20 is held */
+static const struct {
+	const char *what;
+	uint64_t rtt_us, acked, received, buffers_us, window_us, rcv_wnd;
+	uint64_t resent;
+	int blocked, filled;
+	u_int held_min, held_max;	/* round trips */
+} cases[] = {
+	{ "a path that the sender fills", 280000, 20 * MIB, 0, 0, 0, 0, 0, 0, 1,
+	    0, 0 },
+	{ "the same, with buffers that are full, too", 280000, 20 * MIB, 0,
+	    RTT_US, 0, 0, 0, 1, 1, 0, 0 },
+	{ "slow start", RTT_US, 20 * MIB, 0, 0, 0, 0, 0, 0, 1, 0, 0 },
+	{ "our send buffer, as glances tell", RTT_US, 2 * MIB, 0, 0, 0, 0, 0,
+	    1, 0, LOOKS, LOOKS },
+	{ "TCP's buffers, as it counts", RTT_US, 2 * MIB, 0, RTT_US * 3 / 4, 0,
+	    0, 0, 0, 0, LOOKS * 3 / 4, LOOKS * 3 / 4 },
+	{ "the peer's window", RTT_US, 2 * MIB, 0, 0, RTT_US * 3 / 4, 0, 0, 0,
+	    0, LOOKS * 3 / 4, LOOKS * 3 / 4 },
+	{ "both of these: the longer one counts", RTT_US, 2 * MIB, 0,
+	    RTT_US / 2, RTT_US * 3 / 4, 0, 0, 0, 0, LOOKS * 3 / 4,
+	    LOOKS * 3 / 4 },
+	{ "losses", RTT_US, MIB, 0, 0, 0, 0, 1, 0, 1, LOOKS, LOOKS },
+	{ "losses, and nothing to send", RTT_US, MIB, 0, 0, 0, 0, 1, 0, 0,
+	    0, 0 },
+	{ "our receive buffer", RTT_US, 0, 3 * MIB, 0, 0, 3 * MIB, 0, 0, 0,
+	    LOOKS, LOOKS },
+	{ "the other end's, at a rate that stays", RTT_US, 0, 3 * MIB, 0, 0,
+	    32 * MIB, 0, 0, 0, LOOKS - TCP_HELD_LOOKS, LOOKS - TCP_HELD_LOOKS },
+	{ "a download that fills the path", 280000, 0, 20 * MIB, 0, 0, 32 * MIB,
+	    0, 0, 0, 0, 0 },
+	{ "keystrokes", RTT_US, 100, 50, RTT_US, RTT_US, 0, 1, 1, 1, 0, 0 },
+};
+
+static void
+one_case(u_int i)
+{
+	struct tcp_held_look look = { .at_us = 1000000,
+	    .rtt_us = cases[i].rtt_us, .min_rtt_us = RTT_US,
+	    .rcv_wnd = cases[i].rcv_wnd, .blocked = cases[i].blocked,
+	    .filled = cases[i].filled };
+	struct tcp_held h = { 0 };
+	u_int n;
+
+	ASSERT_INT_EQ(tcp_held_is_due(&h, 1), 1);
+	tcp_held_add(&h, &look);
+	for (n = 0; n < LOOKS; n++) {
+		ASSERT_INT_EQ(tcp_held_is_due(&h, look.at_us +
+		    look.rtt_us - 1), 0);
+		look.at_us += RTT_US;
+		look.acked += cases[i].acked;
+		look.received += cases[i].received;
+		look.buffers_us += cases[i].buffers_us;
+		look.window_us += cases[i].window_us;
+		look.resent += cases[i].resent;
+		tcp_held_add(&h, &look);
+	}
+	ASSERT_U64_GE(h.held_us, (uint64_t)cases[i].held_min * RTT_US);
+	ASSERT_U64_LE(h.held_us, (uint64_t)cases[i].held_max * RTT_US);
+}
+
+/* A download whose rate doubles is not held up: what limits comes later. */
+static void
+grows(void)
+{
+	struct tcp_held_look look = { .at_us = 1000000, .rtt_us = RTT_US,
+	    .min_rtt_us = RTT_US, .rcv_wnd = 512 * MIB };
+	struct tcp_held h = { 0 };
+	u_int n;
+
+	for (n = 0; n < 12; n++) {
+		tcp_held_add(&h, &look);
+		look.at_us += RTT_US;
+		look.received += (uint64_t)16384 << n;
+	}
+	ASSERT_U64_EQ(h.held_us, 0);
+	/* One loss counts for a few round trips. */
+	look.resent = 1;
+	for (n = 0; n < 12; n++) {
+		tcp_held_add(&h, &look);
+		look.at_us += RTT_US;
+		look.acked += 16 * MIB;
+		look.filled = 1;
+	}
+	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOOKS - 1) * RTT_US);
+	/* A clock that steps back, and an RTT that is unknown */
+	look.at_us -= 10 * RTT_US;
+	look.blocked = 1;
+	tcp_held_add(&h, &look);
+	look.at_us += RTT_US;
+	look.min_rtt_us = 0;
+	look.acked += 16 * MIB;
+	tcp_held_add(&h, &look);
+	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOOKS - 1) * RTT_US);
+}
+
+/* The login of a further connection */
+static void
+lane(void)
+{
+	char *list = strdup("ssh-ed25519,sk-ssh-ed25519@openssh.com,"
+	    "sk-ecdsa-sha2-nistp256@openssh.com,ssh-rsa"), *none = NULL;
+	int batch_mode = 0;
+
+	unsetenv(COPY_LANE_ENV);
+	copy_lane_login(&list, &batch_mode);
+	ASSERT_PTR_NE(strstr(list, "sk-"), NULL);
+	ASSERT_INT_EQ(batch_mode, 0);
+	setenv(COPY_LANE_ENV, "1", 1);
+	copy_lane_login(&list, &batch_mode);
+	copy_lane_login(&none, &batch_mode);
+	unsetenv(COPY_LANE_ENV);
+	ASSERT_STRING_EQ(list, "ssh-ed25519,ssh-rsa");
+	ASSERT_PTR_EQ(none, NULL);
+	ASSERT_INT_EQ(batch_mode, 1);
+	free(list);
+}
+
+void
+test_tcp_held(void)
+{
+	u_int i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		TEST_START("tcp held: a case");
+		test_subtest_info("%s", cases[i].what);
+		one_case(i);
+		TEST_DONE();
+	}
+	TEST_START("tcp held: a rate that grows");
+	grows();
+	TEST_DONE();
+	TEST_START("copy lane: the login");
+	lane();
+	TEST_DONE();
+}

@@ -1,0 +1,118 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+#include "misc.h"
+#include "tcp-held.h"
+
+/* Less than this (bytes/s) is a terminal, or keepalives. */
+#define IDLE_RATE	4000
+
+/* A round trip that takes a quarter, and this (us), longer shows a queue. */
+#define QUEUE_US	2000
+
+/* %: our window counts as full if this part of it came in a round trip. */
+#define WINDOW_FULL	75
+
+/* Returns the bytes that come in some time (us) of took_us. */
+static uint64_t
+bytes_in(uint64_t bytes, uint64_t time_us, uint64_t took_us)
+{
+	return bytes / took_us * time_us + bytes % took_us * time_us / took_us;
+}
+
+int
+tcp_held_is_due(const struct tcp_held *h, uint64_t now_us)
+{
+	uint64_t least_us = MAXIMUM(h->last.rtt_us, TCP_HELD_LOOK_US);
+
+	return h->last.at_us == 0 || now_us < h->last.at_us ||
+	    now_us - h->last.at_us >= least_us;
+}
+
+/* Returns 1 if data waits in a queue of the path. */
+static int
+is_queued(const struct tcp_held_look *look)
+{
+	return look->rtt_us > look->min_rtt_us + look->min_rtt_us / 4 +
+	    QUEUE_US;
+}
+
+/* Returns the part of took_us for which the sender waited. */
+static uint64_t
+sender_us(struct tcp_held *h, const struct tcp_held_look *look,
+    uint64_t took_us)
+{
+	const struct tcp_held_look *last = &h->last;
+	uint64_t held_us;
+
+	if (look->blocked || (h->lossy != 0 && look->filled))
+		return took_us;
+	held_us = MAXIMUM(look->buffers_us - last->buffers_us,
+	    look->window_us - last->window_us);
+	return MINIMUM(held_us, took_us);
+}
+
+/*
+ * Returns the part of took_us for which the sender at the other end waited, as
+ * far as that shows here: our window was full, or the rate stays as it is
+ * though nothing in between is full.
+ */
+static uint64_t
+receiver_us(const struct tcp_held *h, const struct tcp_held_look *look,
+    uint64_t rate, uint64_t took_us)
+{
+	uint64_t before = h->rates[h->n % TCP_HELD_LOOKS];
+
+	if (look->rcv_wnd != 0 && bytes_in(look->received - h->last.received,
+	    look->min_rtt_us, took_us) >= look->rcv_wnd / 100 * WINDOW_FULL)
+		return took_us;
+	if (h->n < TCP_HELD_LOOKS || rate > before + before / 2)
+		return 0;
+	return took_us;
+}
+
+void
+tcp_held_add(struct tcp_held *h, const struct tcp_held_look *look)
+{
+	const struct tcp_held_look *last = &h->last;
+	uint64_t took_us, acked, received, rate;
+
+	if (last->at_us == 0 || look->at_us <= last->at_us ||
+	    look->min_rtt_us == 0) {
+		h->last = *look;
+		return;
+	}
+	took_us = look->at_us - last->at_us;
+	acked = look->acked - last->acked;
+	received = look->received - last->received;
+	rate = bytes_in(MAXIMUM(acked, received), 1000000, took_us);
+	if (look->resent != last->resent)
+		h->lossy = TCP_HELD_LOOKS;
+	if (rate >= IDLE_RATE && !is_queued(look))
+		h->held_us += acked >= received ?
+		    sender_us(h, look, took_us) :
+		    receiver_us(h, look, rate, took_us);
+	if (h->lossy != 0)
+		h->lossy--;
+	h->rates[h->n++ % TCP_HELD_LOOKS] = rate;
+	h->last = *look;
+}
