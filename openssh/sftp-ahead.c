@@ -29,6 +29,7 @@
 #include "atomicio.h"
 #include "sftp.h"
 #include "sftp-ahead.h"
+#include "sftp-lanes.h"
 #include "sftp-burst.h"
 #include "sftp-common.h"
 #include "sftp-plan.h"
@@ -139,6 +140,15 @@ put_file(struct sftp_ahead *a, const struct sftp_plan *plan, u_int id,
 	return r;
 }
 
+static struct sftp_ahead *last;	/* that of the last connection */
+
+/* Lanes hand over what may be a reply to it. */
+static int
+last_got(const struct sshbuf *msg)
+{
+	return sftp_ahead_got(last, msg);
+}
+
 struct sftp_ahead *
 sftp_ahead_compose(const struct sftp_plan *plan, u_int *id, struct sshbuf *out)
 {
@@ -178,6 +188,8 @@ sftp_ahead_compose(const struct sftp_plan *plan, u_int *id, struct sshbuf *out)
 		a->name = plan->name == NULL ? NULL : xstrdup(plan->name);
 	}
 	sshbuf_free(msg);
+	last = a;
+	sftp_lane_on_early(last_got);
 	return a;
  fail:
 	sshbuf_free(msg);

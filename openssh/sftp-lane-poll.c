@@ -104,13 +104,22 @@ receive(struct sftp_tree *tree, struct server *s)
 			fatal_f("sshbuf_new failed");
 		if ((r = sftp_lane_message(s->lane, msg)) != 1)
 			break;
+		if (s == &tree->servers[0] && sftp_lane_is_early(msg)) {
+			sshbuf_free(msg);
+			continue;
+		}
+		/* Of the first lane, it is fatal. */
+		if (s != &tree->servers[0] && !sftp_reply_is_good(s, msg)) {
+			r = -1;
+			break;
+		}
 		sftp_reply_hand_over(tree, s, msg);
 	}
 	sshbuf_free(msg);
 	if (r == -1 && s == &tree->servers[0])
 		fatal("Received message too long");
 	if (r == -1)
-		lose(tree, s, "it sent no message");
+		lose(tree, s, "it sent a bad message");
 }
 
 /* Waits for any of the descriptors. */

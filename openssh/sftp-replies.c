@@ -40,6 +40,7 @@
 #include "sftp-conn.h"
 #include "sftp-poll.h"
 #include "sftp-replies.h"
+#include "sftp-requests.h"
 #include "sftp-tree.h"
 #include "sftp-tree-state.h"
 
@@ -57,6 +58,7 @@ struct reply {
 struct request {
 	u_int id;
 	struct worker *worker;	/* gets the reply; NULL: the reply is dropped */
+	u_char type;		/* SSH2_FXP_* */
 	size_t data_max;	/* bytes of data that the reply may have */
 	RB_ENTRY(request) entry;
 };
@@ -131,6 +133,21 @@ find_request(struct server *s, u_int id)
 	if ((request = RB_FIND(requests, &s->outstanding, &find)) == NULL)
 		fatal("Unexpected reply %u", id);
 	return request;
+}
+
+int
+sftp_reply_is_good(struct server *s, const struct sshbuf *msg)
+{
+	const u_char *p = sshbuf_ptr(msg);
+	struct request *request, find = { .id = 0 };
+
+	if (sshbuf_len(msg) < REPLY_HEAD)
+		return 0;
+	find.id = PEEK_U32(p + 1);
+	return (request = RB_FIND(requests, &s->outstanding, &find)) != NULL &&
+	    (p[0] == SSH2_FXP_STATUS ||
+	    sshbuf_len(msg) <= REPLY_DATA + request->data_max) &&
+	    sftp_reply_is_formed(request->type, msg);
 }
 
 void
@@ -231,30 +248,6 @@ sftp_replies_deliver(void *ctx)
 	return due != 0;
 }
 
-/*
- * Returns the bytes of data that the reply to a request may have. A READ says
- * how many. Requests that a status answers have none. Any other reply may be as
- * long as a message: a job has only one such request outstanding.
- */
-static size_t
-reply_data_max(const struct sshbuf *m)
-{
-	const u_char *p = sshbuf_ptr(m);
-
-	switch (p[0]) {
-	case SSH2_FXP_READ:
-		return sshbuf_len(m) < REPLY_HEAD + 4 ? 0 :
-		    PEEK_U32(p + sshbuf_len(m) - 4);
-	case SSH2_FXP_WRITE:
-	case SSH2_FXP_CLOSE:
-	case SSH2_FXP_SETSTAT:
-	case SSH2_FXP_FSETSTAT:
-		return 0;
-	default:
-		return SFTP_MAX_MSG_LENGTH;
-	}
-}
-
 void
 sftp_request_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
     const struct sshbuf *msg)
@@ -287,7 +280,8 @@ sftp_request_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
 	request = xcalloc(1, sizeof(*request));
 	request->id = PEEK_U32(sshbuf_ptr(msg) + 1);
 	request->worker = current_worker(tree);
-	request->data_max = reply_data_max(msg);
+	request->type = sshbuf_ptr(msg)[0];
+	request->data_max = sftp_reply_data_max(msg);
 	if (RB_INSERT(requests, &s->outstanding, request) != NULL)
 		fatal_f("request %u is outstanding already", request->id);
 	tree->last_request = request;

@@ -144,6 +144,12 @@ void	 sftp_reply_hand_over(struct sftp_tree *tree, struct server *s,
 	    struct sshbuf *msg);
 
 /*
+ * Returns 1 if a message from s is a reply to one of its requests, and has the
+ * form and the length that it must have, else 0.
+ */
+int	 sftp_reply_is_good(struct server *s, const struct sshbuf *msg);
+
+/*
  * Answers the outstanding requests to a lane that is lost, with the status
  * SSH2_FX_CONNECTION_LOST. Returns 1 if there was one, else 0.
  */

@@ -17,6 +17,9 @@ from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place, logins,
 from loopback import place as loopback_place, read  # noqa: F401
 from sftp_tools import OURS, SERVER, STOCK, content, digests, entries, run
 
+BAD_LANE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        "bad_lane.py")
+
 pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
                                 reason="no build/openssh: see \"make openssh\"")
 
@@ -126,6 +129,16 @@ def test_a_lane_that_answers_nothing(large):
     assert large.copy("scp", "put", SLOW, lanes=2) == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     assert len(large.pids()) == 2
+
+
+@BOTH
+@pytest.mark.parametrize("how", ["short", "unknown", "another", "long", "cut",
+                                 "empty"])
+def test_a_lane_that_sends_nonsense(large, direction, how):
+    """It is lost, and only that."""
+    large.serve(more=f"exec {BAD_LANE} {how} {SERVER} -e")
+    assert large.copy("scp", direction, SLOW, "-p") == (0, "")
+    assert entries(large.dest) == entries(large.source)
 
 
 @BOTH

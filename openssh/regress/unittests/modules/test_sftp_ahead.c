@@ -32,6 +32,7 @@
 
 #include "sftp.h"
 #include "sftp-ahead.h"
+#include "sftp-lanes.h"
 #include "sftp-burst.h"
 #include "sftp-common.h"
 #include "sftp-end.h"
@@ -81,7 +82,7 @@ static int
 got(struct sftp_ahead *a, u_int id, u_int status, const char *text)
 {
 	struct sshbuf *msg = reply(id, status, text);
-	int r = sftp_ahead_got(a, msg);
+	int r = sftp_lane_is_early(msg);	/* asks sftp_ahead_got() */
 
 	sshbuf_free(msg);
 	return r;
