@@ -18,6 +18,7 @@
 
 #include <sys/types.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,11 +81,13 @@ quick_pair_open(void)
 void
 quick_pair_child(void)
 {
-	char text[16];
+	char text[64];
+	struct stat st;
 
-	if (there == -1)
+	if (there == -1 || fstat(there, &st) == -1)
 		return;
-	snprintf(text, sizeof(text), "%d", there);
+	snprintf(text, sizeof(text), "%d.%llu", there,
+	    (unsigned long long)st.st_ino);
 	setenv(QUICK_PAIR_ENV, text, 1);
 }
 
@@ -244,17 +247,22 @@ quick_pair_close(void)
 	end(&here);
 }
 
-/* Returns 1 if a descriptor is a socket of the kind that scp makes, else 0. */
+/*
+ * Returns 1 if a descriptor is a socket of the kind that scp makes, with that
+ * inode, else 0.
+ */
 static int
-is_pair(int fd)
+is_pair(int fd, unsigned long long ino)
 {
 	struct sockaddr_storage name;
+	struct stat st;
 	socklen_t len = sizeof(name);
 	int type;
 	socklen_t type_len = sizeof(type);
 
 	memset(&name, 0, sizeof(name));
-	return getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
+	return fstat(fd, &st) == 0 && st.st_ino == ino &&
+	    getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
 	    name.ss_family == AF_UNIX &&
 	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) == 0 &&
 	    type == SOCK_STREAM;
@@ -263,16 +271,18 @@ is_pair(int fd)
 int
 quick_pair_take(void)
 {
-	const char *text = getenv(QUICK_PAIR_ENV), *errstr;
+	const char *text = getenv(QUICK_PAIR_ENV);
 	const int lowest = STDERR_FILENO + 1;
-	int fd;
+	unsigned long long ino;
+	int fd, len = 0, ok;
 
 	if (text == NULL)
 		return lowest;
-	fd = strtonum(text, lowest, 65536, &errstr);
+	ok = sscanf(text, "%5d.%20llu%n", &fd, &ino, &len) == 2 &&
+	    text[len] == '\0' && fd >= lowest;
 	/* Not for what ssh starts, such as another ssh */
 	unsetenv(QUICK_PAIR_ENV);
-	if (errstr != NULL || !is_pair(fd) ||
+	if (!ok || !is_pair(fd, ino) ||
 	    (fd != lowest && dup2(fd, lowest) == -1))
 		return lowest;
 	here = lowest;

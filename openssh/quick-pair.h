@@ -40,8 +40,10 @@
  *			sftp takes them, for the next time
  *			QUICK_PAIR_WATCH: QUICK_PAIR_HELD is wanted, from now on
  *
- * ssh finds its end by a number in the environment, QUICK_PAIR_ENV. An ssh that
- * does not know of it closes it, and scp waits for the version as usual.
+ * ssh finds its end by its number and its inode in the environment,
+ * QUICK_PAIR_ENV. An ssh that does not know of it closes it, and scp waits for
+ * the version as usual. Whatever that ssh starts inherits the variable: by the
+ * inode an ssh among it sees that another socket has the number now.
  */
 #define QUICK_PAIR_ENV		"SSH_QUICK_PAIR"
 #define QUICK_PAIR_HERE		'h'

@@ -19,23 +19,30 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "openbsd-compat/sys-queue.h"
+
 #include "../test_helper/test_helper.h"
 
 #include "bdp-options.h"
 #include "bounded-input.h"
+#include "channels.h"
 #include "compat.h"
+#include "conn.h"
 #include "kex.h"
 #include "log.h"
 #include "misc.h"
+#include "quick-data.h"
 #include "quick-hold.h"
 #include "quick-known.h"
 #include "quick-pair.h"
@@ -522,6 +529,126 @@ messages(void)
 	TEST_DONE();
 }
 
+/* Tells ssh of a descriptor and an inode. Returns what it does not need. */
+static int
+take(int fd, unsigned long long ino, const char *behind)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%d.%llu%s", fd, ino, behind);
+	ASSERT_INT_EQ(setenv(QUICK_PAIR_ENV, text, 1), 0);
+	return quick_pair_take();
+}
+
+/*
+ * Waits for a process of the test. Returns its exit status: 0 if fn() succeeded,
+ * which may take or close descriptors.
+ */
+static int
+apart(int (*fn)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(fn());
+	ASSERT_INT_EQ(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* Returns 0 if only the right socket is taken. */
+static int
+take_right(void)
+{
+	const int lowest = STDERR_FILENO + 1;
+	int sv[2], other[2], kept;
+	struct stat st, other_st;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == -1 ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, other) == -1 ||
+	    fstat(sv[1], &st) == -1 || fstat(other[1], &other_st) == -1 ||
+	    (kept = fcntl(sv[1], F_DUPFD, 20)) == -1)
+		return 1;
+	/* Inherited by way of an ssh that does not know of it */
+	if (take(sv[1], other_st.st_ino, "") != lowest ||
+	    quick_pair_is_there() || getenv(QUICK_PAIR_ENV) != NULL)
+		return 2;
+	if (take(kept, st.st_ino, "x") != lowest ||
+	    take(-1, st.st_ino, "") != lowest ||
+	    take(STDIN_FILENO, st.st_ino, "") != lowest ||
+	    take(99, st.st_ino, "") != lowest || quick_pair_is_there())
+		return 3;
+	if (setenv(QUICK_PAIR_ENV, "20", 1) != 0 ||
+	    quick_pair_take() != lowest || quick_pair_is_there())
+		return 4;
+	if (take(kept, st.st_ino, "") != lowest + 1 ||
+	    !quick_pair_is_there() || getenv(QUICK_PAIR_ENV) != NULL)
+		return 5;
+	return 0;
+}
+
+/* Returns 0 if scp's child finds the socket that scp has made. */
+static int
+take_scps(void)
+{
+	quick_pair_open();
+	quick_pair_child();
+	return quick_pair_take() == STDERR_FILENO + 2 &&
+	    quick_pair_is_there() ? 0 : 1;
+}
+
+static void
+pairs(void)
+{
+	TEST_START("QuickStart: ssh takes the socket of the scp that started it");
+	ASSERT_INT_EQ(apart(take_right), 0);
+	ASSERT_INT_EQ(apart(take_scps), 0);
+	TEST_DONE();
+}
+
+/* What an early session sends of its input */
+static void
+early_data(void)
+{
+	struct conn conn;
+	Channel *c;
+	int fds[2];
+
+	TEST_START("QuickStart: data that was refused is sent again, in order");
+	conn_open(&conn, 0, 0, 0);
+	ASSERT_INT_EQ(pipe(fds), 0);
+	c = conn_channel(&conn, "session");
+	c->rfd = fds[0];
+	ASSERT_INT_EQ(write(fds[1], "one", 3), 3);
+	quick_data_send(conn.ssh, c);
+	quick_data_send(conn.ssh, c);	/* nothing is there twice */
+	quick_data_again(c);		/* it is on its way */
+	ASSERT_SIZE_T_EQ(sshbuf_len(c->input), 0);
+	quick_data_refused();
+	quick_data_taken();		/* that was another session */
+	quick_data_again(c);
+	ASSERT_SIZE_T_EQ(sshbuf_len(c->input), 3);
+	ASSERT_MEM_EQ(sshbuf_ptr(c->input), "one", 3);
+	quick_data_again(c);
+	ASSERT_SIZE_T_EQ(sshbuf_len(c->input), 3);
+	ASSERT_INT_EQ(write(fds[1], "two", 3), 3);
+	quick_data_send(conn.ssh, c);	/* behind "one", not in front */
+	quick_data_refused();
+	quick_data_again(c);
+	ASSERT_SIZE_T_EQ(sshbuf_len(c->input), 3);
+	sshbuf_reset(c->input);
+	quick_data_send(conn.ssh, c);
+	quick_data_taken();
+	quick_data_refused();
+	quick_data_again(c);
+	ASSERT_SIZE_T_EQ(sshbuf_len(c->input), 0);
+	c->rfd = -1;
+	close(fds[0]);
+	close(fds[1]);
+	conn_close(&conn);
+	TEST_DONE();
+}
+
 void
 test_quick_start(void)
 {
@@ -533,5 +660,7 @@ test_quick_start(void)
 	together();
 	decisions();
 	pings();
+	pairs();
+	early_data();
 	option();
 }
