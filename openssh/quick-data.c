@@ -60,7 +60,9 @@ quick_data_send(struct ssh *ssh, Channel *c)
 	size_t len, at, n;
 	int r;
 
-	if (data != NULL || (len = read_now(c->rfd, buf, sizeof(buf))) == 0)
+	/* What waits to be sent again is in front of it. */
+	if (data != NULL || sshbuf_len(c->input) != 0 ||
+	    (len = read_now(c->rfd, buf, sizeof(buf))) == 0)
 		return;
 	if ((data = sshbuf_new()) == NULL)
 		fatal_f("sshbuf_new");
