@@ -177,6 +177,7 @@ class Spec(Path):
     ssh_options: list = moves(OPTIONS, "lines of ssh_config", OPENSSH)
     sshd_options: list = moves(OPTIONS, "lines of sshd_config", OPENSSH)
     logins: int = moves(Whole(1, 9), "log in this often before", OPENSSH)
+    agent: bool = moves(FLAG, "the user's key is in an agent only", OPENSSH)
     connections: object = moves(
         OneOf(*range(1, 9), "auto"), "`-X connections=`, of a client of ours",
         COPIES)

@@ -129,6 +129,8 @@ def configure_client(spec):
     for key in ("host", "user"):
         subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-f",
                         f"{LAB}/{key}"], check=True)
+    if spec.get("agent"):
+        start_agent(spec)
     lines = [f"Host {host}\nHostName {net.address(spec, reached(spec, host))}"
              for host in net.hosts(spec)[1:]]
     lines += ["Host *", "User root", f"IdentityFile {LAB}/user",
@@ -139,9 +141,22 @@ def configure_client(spec):
         lines.append(f"Ciphers {spec['cipher']}")
     if spec.get("via") == "proxycommand":
         lines.append("ProxyCommand socat -b 262144 - TCP:%h:%p")
+    if spec.get("agent"):
+        lines.append(f"IdentityAgent {LAB}/agent")
     lines += spec.get("ssh_options", [])
     with open(f"{LAB}/ssh_config", "w") as f:
         f.write("\n".join(lines) + "\n")
+
+
+def start_agent(spec):
+    """An agent that has the user's key, of which only the public half stays
+    in a file."""
+    subprocess.run([f"{spec['keygen']}/ssh-agent", "-a", f"{LAB}/agent"],
+                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([f"{spec['keygen']}/ssh-add", "-q", f"{LAB}/user"],
+                   check=True, env={**os.environ,
+                                    "SSH_AUTH_SOCK": f"{LAB}/agent"})
+    os.unlink(f"{LAB}/user")
 
 
 def log_in_before(spec):
