@@ -541,8 +541,8 @@ take(int fd, unsigned long long ino, const char *behind)
 }
 
 /*
- * Waits for a process of the test. Returns its exit status: 0 if fn() succeeded,
- * which may take or close descriptors.
+ * Calls fn() in a process of its own, as it may take or close descriptors.
+ * Returns that process's status: 0 if fn() returned 0.
  */
 static int
 apart(int (*fn)(void))
@@ -600,7 +600,7 @@ take_scps(void)
 static void
 pairs(void)
 {
-	TEST_START("QuickStart: ssh takes the socket of the scp that started it");
+	TEST_START("QuickStart: ssh takes the socket of its scp only");
 	ASSERT_INT_EQ(apart(take_right), 0);
 	ASSERT_INT_EQ(apart(take_scps), 0);
 	TEST_DONE();
