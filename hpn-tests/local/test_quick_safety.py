@@ -4,7 +4,6 @@ what stock shows."""
 
 import os
 import re
-import shutil
 import subprocess
 
 import pytest
