@@ -380,3 +380,77 @@ def test_one_try(home):
     told = [(t[0], t[1], re.sub(r"port \d+", "port", t[2])) for t in told]
     assert told[0] == told[1] and told[0][0] == 255
     assert "Too many authentication failures" in told[0][2]
+
+
+def test_two_keys(home):
+    """A second key besides, since: partial success, and the command runs once.
+    The next login asks, as it takes more than one signature."""
+    other, ran = key(home, "other"), home.path("ran")
+    keys = authorize(home, read(home.path("user.pub")), read(other + ".pub"))
+    home.sshd(OURS, keys)
+    remember(home)
+    restart(home, OURS, keys, "AuthenticationMethods publickey,publickey")
+    first = login(home, "-i", other, command=f"echo x >> {ran}")
+    assert first.returncode == 0 and read(ran) == "x\n", first.stderr
+    assert first.early[:4] == [5, REQUEST, OPEN, CHANNEL_REQUEST]
+    done, stock = [login(home, "-i", other, quick=quick)
+                   for quick in ("yes", "no")]
+    assert done.early == stock.early and "partial success" in done.stderr
+
+
+def test_upgraded_and_downgraded(home):
+    """Ours, stock, and ours again: the session is early where the server says
+    that it takes it, and the key signs at once in any case."""
+    home.sshd()
+    remember(home)
+    for tree in (OURS, STOCK, STOCK, OURS, OURS):
+        restart(home, tree)
+        assert is_quick(login(home), with_session=tree == OURS)
+        told = outcome(home)
+        assert told == (0, "ran\n", "")
+
+
+def test_machines_with_keys_of_their_own(home):
+    """Behind one name, by turns, each with a host key that is known: a key
+    signs at once only to the host that it logged in to last."""
+    key(home, "second")
+    line = read(home.path("second.pub"))
+    home.sshd()
+    remember(home)
+    with open(home.path("known_hosts"), "a") as f:
+        f.write(f"[127.0.0.1]:2222 {line}")
+    for name, quick in (("second", False), ("second", True), ("host", False),
+                        ("second", False)):
+        restart(home, OURS, f"HostKey {home.path(name)}")
+        done = login(home, drop=["Strict"])
+        assert done.returncode == 0, done.stderr
+        assert ("signing at once" in done.stderr) == quick
+        assert quick or done.early == ASKED
+
+
+def test_unknown_host(home):
+    """quick_hosts has it and known_hosts does not: somebody is asked before
+    anything but the key exchange goes out, with stock's words."""
+    home.sshd()
+    remember(home)
+    os.unlink(home.path("known_hosts"))
+    prompts = Prompts(home, "echo no")
+    told = []
+    for quick in ("yes", "no"):
+        done = login(home, quick=quick, drop=["Strict", "BatchMode"],
+                     env=prompts.env)
+        assert done.returncode == 255 and 5 not in done.early
+        told.append(prompts.taken())
+    assert told[0] == told[1] and "Are you sure" in told[0]
+
+
+@pytest.mark.parametrize("size,early", [
+    (32 * 1024 - 256, True), (32 * 1024 - 255, False)])
+def test_command_at_the_edge(home, size, early):
+    """A session of 32 KiB, its command and what is around it, is early."""
+    home.sshd()
+    remember(home)
+    command = "echo ran; echo ran >&2; : "
+    done = login(home, command=command + "x" * (size - len(command)))
+    assert done.stdout == "ran\n", done.stderr
+    assert is_quick(done, with_session=early)
