@@ -139,8 +139,8 @@ def test_refused(large, direction, refused):
 @pytest.mark.parametrize("what", ["file", "tree"])
 @BOTH
 def test_killed_at_any_moment(place, direction, what):
-    """Nothing looks complete that isn't, and scp -Z completes it and sends no
-    more than is missing, and 64 MiB."""
+    """Nothing looks complete that isn't, and scp -Z completes it. KILLS is as
+    in test_lanes.py."""
     rnd = random.Random(f"auto {direction} {what} {os.environ.get('SEED', 1)}")
     if what == "tree":
         tree(place.source, 60)

@@ -30,7 +30,7 @@ def connections(scene, key):
 
 @scenario("connections-get", "netem", case=(1 / 3.5, 1 / 3), **triple("get"))
 @scenario("connections-put", "netem", case=(1 / 3.5, 1 / 3), **triple("put"))
-@scenario("connections-unpaced-get", "netem", case=(1 / 5, 1 / 4),
+@scenario("connections-unpaced-get", "netem", case=(1 / 5, 1 / 3.5),
           **triple("get", unpaced=1))
 @scenario("connections-unpaced-put", "netem", case=(1 / 5, 1 / 4),
           **triple("put", unpaced=1))
