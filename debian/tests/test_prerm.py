@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 DEBIAN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-OPTIONS = "ChannelWindowMax|TCPCongestion|QuickStart"
+OPTIONS = "ChannelWindowMax|TCPCongestion|QuickStart|CopyConnections"
 
 
 @pytest.fixture

@@ -25,9 +25,9 @@ def say(pair):
     pair.sendall(b"hc" + bytes([int(os.environ.get("COPY_CONNECTIONS", 1)),
                                 1]))
     try:
-        while b"w" not in pair.recv(100):
+        while (said := pair.recv(100)) and b"w" not in said:
             pass
-        while held:
+        while held and said:
             held_us = int((time.monotonic() - began) * 1e6)
             pair.sendall(b"u" + struct.pack(">QQ", held_us, RTT_US))
             time.sleep(0.05)
@@ -45,9 +45,10 @@ def relay(source, sink, rate):
 
 
 def main(server, rate):
-    fd = os.environ.pop("SSH_QUICK_PAIR", None)
-    if fd is not None:
-        threading.Thread(target=say, args=[socket.socket(fileno=int(fd))],
+    pair = os.environ.pop("SSH_QUICK_PAIR", None)
+    if pair is not None:
+        fd = int(pair.partition(".")[0])        # and its inode
+        threading.Thread(target=say, args=[socket.socket(fileno=fd)],
                          daemon=True).start()
     child = subprocess.Popen(server.split(), stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, bufsize=0)
