@@ -33,6 +33,11 @@
 #include "sshbuf.h"
 #include "ssherr.h"
 
+#ifndef SSH2_MSG_PING		/* older than 9.5 */
+# define SSH2_MSG_PING	192
+# define KEX_HAS_PING	0
+#endif
+
 static int sent;
 
 size_t
