@@ -17,10 +17,10 @@ def known(name, names, what):
     names = list(names)
     if name in names:
         return
-    near = difflib.get_close_matches(str(name), names, 1)
+    near = difflib.get_close_matches(str(name), map(str, names), 1)
     raise SpecError(f"no {what} {name!r}: " + (
         f"did you mean {near[0]!r}?" if near else
-        f"there is {', '.join(names)}"))
+        f"there is {', '.join(map(str, names))}"))
 
 
 UNLIMITED = 10**12              # a number so large is no limit to speak of
@@ -61,7 +61,7 @@ class OneOf:
         known(value, self.names, self.what)
 
     def __str__(self):
-        return ", ".join(self.names)
+        return ", ".join(map(str, self.names))
 
 
 class Like:
