@@ -35,11 +35,7 @@ class Relay:
 
     @staticmethod
     def listen():
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", PORT))
-        listener.listen()
-        return listener
+        return socket.create_server(("127.0.0.1", PORT))
 
     def close(self):
         self.listener.close()

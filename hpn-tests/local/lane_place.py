@@ -3,14 +3,18 @@ that tell what they did."""
 
 import filecmp
 import os
+import random
 import re
 import shlex
+import shutil
+import signal
+import subprocess
 import time
 
 import pytest
 
 from loopback import read
-from sftp_tools import OURS, SERVER, content, run
+from sftp_tools import OURS, SERVER, content, digests, run
 
 MIB = 1 << 20
 SIZE = 40 * MIB + 12345         # bytes; from 32 MiB on there are parts
@@ -98,6 +102,47 @@ def looks_complete(source, dest):
     """Whether a file has the size of its source and other content."""
     return os.path.exists(dest) and os.path.getsize(source) == \
         os.path.getsize(dest) and not filecmp.cmp(source, dest, shallow=False)
+
+
+def kill(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def killed_at_any_moment(place, direction, what, seed, most_s, *options):
+    """Whoever is killed, and when, of the first most_s seconds: nothing looks
+    complete that isn't, and scp -Z completes it."""
+    rnd = random.Random(
+        f"{seed}{direction} {what} {os.environ.get('SEED', 1)}")
+    if what == "tree":
+        tree(place.source, 60)
+    else:
+        place.source.write_bytes(content(SIZE))
+    for _ in range((int(os.environ.get("KILLS", 20)) + 3) // 4):
+        shutil.rmtree(place.dest, ignore_errors=True)
+        place.dest.unlink(missing_ok=True)
+        argv, _ = place.argv("scp", direction, place.source, place.dest,
+                             *options)
+        with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                              text=True) as client:
+            time.sleep(rnd.uniform(0.05, most_s))
+            pids = place.pids()
+            who = rnd.choice(["client", "first", "lane", "all"])
+            kill({"client": [client.pid], "first": pids[:1],
+                  "lane": pids[1:2], "all": [client.pid, *pids]}[who])
+            error = client.communicate(timeout=100)[1]
+        if client.returncode == 0:
+            assert digests(place.dest) == digests(place.source), (who, error)
+        large = "large" if what == "tree" else ""
+        source, dest = place.source / large, place.dest / large
+        assert not looks_complete(source, dest), (who, error)
+        again = f"{place.source}/." if place.dest.is_dir() else place.source
+        status, error = place.copy("scp", direction, "-Z", source=again)
+        assert status == 0, (who, error)
+        assert digests(place.dest) == digests(place.source), (who, error)
 
 
 def logins(sshd):

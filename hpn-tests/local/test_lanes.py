@@ -4,7 +4,6 @@ as KILLS in the environment says, 20 by default."""
 
 import filecmp
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -13,7 +12,7 @@ import time
 import pytest
 
 from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place, logins,
-                        looks_complete, tree, wait_for)
+                        tree, wait_for)
 from loopback import place as loopback_place, read  # noqa: F401
 from sftp_tools import OURS, SERVER, STOCK, content, digests, entries, run
 
@@ -376,40 +375,7 @@ def test_interrupted(large, tool, direction):
 @pytest.mark.parametrize("what", ["file", "tree"])
 @BOTH
 def test_killed_at_any_moment(place, direction, what):
-    """Whoever is killed, and when: nothing looks complete that isn't, and
-    scp -Z completes it."""
-    rnd = random.Random(f"{direction} {what} {os.environ.get('SEED', 1)}")
-    if what == "tree":
-        tree(place.source, 60)
-    else:
-        place.source.write_bytes(content(SIZE))
-    for _ in range((int(os.environ.get("KILLS", 20)) + 3) // 4):
-        shutil.rmtree(place.dest, ignore_errors=True)
-        place.dest.unlink(missing_ok=True)
-        argv, _ = place.argv("scp", direction, place.source, place.dest, SLOW)
-        with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
-                              text=True) as client:
-            time.sleep(rnd.uniform(0.05, 1.5))
-            pids = place.pids()
-            who = rnd.choice(["client", "first", "lane", "all"])
-            for pid in {"client": [client.pid], "first": pids[:1],
-                        "lane": pids[1:2], "all": [client.pid, *pids]}[who]:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            error = client.communicate(timeout=100)[1]
-        if client.returncode == 0:
-            assert digests(place.dest) == digests(place.source), (who, error)
-        large = "large" if what == "tree" else ""
-        source, dest = place.source / large, place.dest / large
-        assert not looks_complete(source, dest), (who, error)
-        again = place.source / "." if place.dest.is_dir() else place.source
-        status, error = place.copy("scp", direction, "-Z",
-                                   source=f"{again}/." if place.dest.is_dir()
-                                   else again)
-        assert status == 0, (who, error)
-        assert digests(place.dest) == digests(place.source), (who, error)
+    killed_at_any_moment(place, direction, what, "", 1.5, SLOW)
 
 
 # Logins

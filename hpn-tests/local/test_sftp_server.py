@@ -1,5 +1,6 @@
 """What sftp-server does for a client that reads slowly, or has gone."""
 
+import contextlib
 import fcntl
 import os
 import struct
@@ -36,12 +37,11 @@ def peak_kib(pid):
                     if line.startswith("VmHWM"))
 
 
-@pytest.fixture
-def full(tmp_path):
-    """A server whose output pipe has no room: an answer's last piece fills its
-    one page. It has 1,000 requests more. (The process, its memory before)"""
-    path = tmp_path / "file"
-    path.write_bytes(bytes(FILE))
+@contextlib.contextmanager
+def opened(path, size):
+    """A server that has opened a new file of that size, and whose output pipe
+    has one page. (The process, the file's handle)"""
+    path.write_bytes(bytes(size))
     with subprocess.Popen([f"{OURS}/sftp-server"], bufsize=0,
                           stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as server:
@@ -51,19 +51,29 @@ def full(tmp_path):
         server.stdin.write(message(3, struct.pack(">I", 0),
                                    string(bytes(path)),
                                    struct.pack(">II", 1, 0)))
-        handle = answer(server)[9:]
+        yield server, answer(server)[9:]
+        server.kill()
+
+
+def read_request(number, handle, offset):
+    return message(5, struct.pack(">I", number), string(handle),
+                   struct.pack(">QI", offset, READ))
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A server whose output pipe has no room: an answer's last piece fills its
+    one page. It has 1,000 requests more. (The process, its memory before)"""
+    with opened(tmp_path / "file", FILE) as (server, handle):
         before = peak_kib(server.pid)
         server.stdin.write(b"".join(
-            message(5, struct.pack(">I", i), string(handle),
-                    struct.pack(">QI", i % 32 * READ, READ))
-            for i in range(REQUESTS)))
+            read_request(i, handle, i % 32 * READ) for i in range(REQUESTS)))
         left = (READ + 13) // PAGE * PAGE
         while left > 0:
             left -= len(os.read(server.stdout.fileno(), left))
         wait_until("the server stands still",
                    lambda: stands_still(server.pid), PATIENCE_S)
         yield server, before
-        server.kill()
 
 
 def test_a_client_that_reads_slowly(full):
@@ -74,21 +84,9 @@ def test_a_client_that_reads_slowly(full):
 
 def test_session_that_ends_sends_all(tmp_path):
     """The client reads nothing until the server has seen the request."""
-    path = tmp_path / "file"
-    path.write_bytes(bytes(READ))
-    with subprocess.Popen([f"{OURS}/sftp-server"], bufsize=0,
-                          stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as server:
-        fcntl.fcntl(server.stdout, F_SETPIPE_SZ, PAGE)
-        server.stdin.write(message(1, struct.pack(">I", 3)))
-        answer(server)
+    with opened(tmp_path / "file", READ) as (server, handle):
         server.stdin.write(
-            message(3, struct.pack(">I", 0), string(bytes(path)),
-                    struct.pack(">II", 1, 0)))
-        handle = answer(server)[9:]
-        server.stdin.write(b"".join(
-            message(5, struct.pack(">I", i + 1), string(handle),
-                    struct.pack(">QI", i * READ, READ)) for i in range(2)) +
+            read_request(1, handle, 0) + read_request(2, handle, READ) +
             message(200, struct.pack(">I", 3),
                     string(b"end-session@openssh-bdp"),
                     struct.pack(">I", 2)))
