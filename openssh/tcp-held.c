@@ -22,22 +22,10 @@
 
 #include "misc.h"
 #include "tcp-held.h"
-
-/* Less than this (bytes/s) is a terminal, or keepalives. */
-#define IDLE_RATE	4000
+#include "tcp-limit.h"
 
 /* A round trip that takes a quarter, and this (us), longer shows a queue. */
 #define QUEUE_US	2000
-
-/* %: our window counts as full if this part of it came in a round trip. */
-#define WINDOW_FULL	75
-
-/* Returns the bytes that come in some time (us) of took_us. */
-static uint64_t
-bytes_in(uint64_t bytes, uint64_t time_us, uint64_t took_us)
-{
-	return bytes / took_us * time_us + bytes % took_us * time_us / took_us;
-}
 
 int
 tcp_held_is_due(const struct tcp_held *h, uint64_t now_us)
@@ -82,8 +70,8 @@ receiver_us(const struct tcp_held *h, const struct tcp_held_look *look,
 {
 	uint64_t before = h->rates[h->n % TCP_HELD_LOOKS];
 
-	if (look->rcv_wnd != 0 && bytes_in(look->received - h->last.received,
-	    look->min_rtt_us, took_us) >= look->rcv_wnd / 100 * WINDOW_FULL)
+	if (tcp_limit_window_is_full(look->received - h->last.received,
+	    look->min_rtt_us, took_us, look->rcv_wnd))
 		return took_us;
 	if (h->n < TCP_HELD_LOOKS || rate > before + before / 2)
 		return 0;
@@ -104,10 +92,10 @@ tcp_held_add(struct tcp_held *h, const struct tcp_held_look *look)
 	took_us = look->at_us - last->at_us;
 	acked = look->acked - last->acked;
 	received = look->received - last->received;
-	rate = bytes_in(MAXIMUM(acked, received), 1000000, took_us);
+	rate = tcp_limit_bytes(MAXIMUM(acked, received), 1000000, took_us);
 	if (look->resent != last->resent)
 		h->lossy = TCP_HELD_LOOKS;
-	if (rate >= IDLE_RATE && !is_queued(look))
+	if (rate >= TCP_LIMIT_IDLE && !is_queued(look))
 		h->held_us += acked >= received ?
 		    sender_us(h, look, took_us) :
 		    receiver_us(h, look, rate, took_us);

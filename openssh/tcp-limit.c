@@ -35,9 +35,6 @@
 #include "xmalloc.h"
 #include "tcp-limit.h"
 
-/* Less than this (bytes/s) is a terminal, or keepalives. */
-#define IDLE_RATE	4000
-
 /*
  * %: our window counts as full if this part of it came in a round trip. The
  * rest is updates on their way, and the error of the RTT, an estimate.
@@ -50,11 +47,18 @@
  */
 #define WINDOW_UNUSED	4
 
-/* Returns the bytes that come in some time (us) of took_us. */
-static uint64_t
-bytes_in(uint64_t bytes, uint64_t time_us, uint64_t took_us)
+uint64_t
+tcp_limit_bytes(uint64_t bytes, uint64_t time_us, uint64_t took_us)
 {
 	return bytes / took_us * time_us + bytes % took_us * time_us / took_us;
+}
+
+int
+tcp_limit_window_is_full(uint64_t received, uint64_t rtt_us, uint64_t took_us,
+    uint64_t rcv_wnd)
+{
+	return rcv_wnd != 0 && tcp_limit_bytes(received, rtt_us, took_us) >=
+	    rcv_wnd / 100 * WINDOW_FULL;
 }
 
 static void
@@ -65,8 +69,8 @@ add_sent(struct tcp_limit *l, const struct tcp_limit_look *look,
 	uint64_t rwnd_us = look->rwnd_us - last->rwnd_us;
 	uint64_t sndbuf_us = look->sndbuf_us - last->sndbuf_us;
 
-	if (bytes_in(look->acked - last->acked, look->min_rtt_us, took_us) *
-	    WINDOW_UNUSED >= look->snd_wnd)
+	if (tcp_limit_bytes(look->acked - last->acked, look->min_rtt_us,
+	    took_us) * WINDOW_UNUSED >= look->snd_wnd)
 		l->full_us[TCP_LIMIT_PEER_RECEIVE] +=
 		    MINIMUM(rwnd_us, took_us);
 	sndbuf_us = MAXIMUM(sndbuf_us, took_us / 100 * look->blocked);
@@ -86,14 +90,13 @@ tcp_limit_add(struct tcp_limit *l, const struct tcp_limit_look *look)
 	took_us = look->at_us - last->at_us;
 	acked = look->acked - last->acked;
 	received = look->received - last->received;
-	if (bytes_in(MAXIMUM(acked, received), 1000000, took_us) >=
-	    IDLE_RATE) {
+	if (tcp_limit_bytes(MAXIMUM(acked, received), 1000000, took_us) >=
+	    TCP_LIMIT_IDLE) {
 		l->all_us += took_us;
 		if (acked >= received)
 			add_sent(l, look, took_us);
-		else if (look->rcv_wnd != 0 && bytes_in(received,
-		    look->rtt_us, took_us) >=
-		    look->rcv_wnd / 100 * WINDOW_FULL)
+		else if (tcp_limit_window_is_full(received, look->rtt_us,
+		    took_us, look->rcv_wnd))
 			l->full_us[TCP_LIMIT_OUR_RECEIVE] += took_us;
 	}
 	l->last = *look;

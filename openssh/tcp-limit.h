@@ -33,6 +33,9 @@ struct tcp_info;
 #define TCP_LIMIT_GLANCE_US	100000
 #define TCP_LIMIT_LOOK_US	1000000
 
+/* Less than this (bytes/s) is a terminal, or keepalives. */
+#define TCP_LIMIT_IDLE		4000
+
 /* %: a buffer that was full for this part of the time is the limit. */
 #define TCP_LIMIT_PERCENT	50
 
@@ -76,6 +79,19 @@ struct tcp_limit {
 
 /* Takes a look into account. Pure. */
 void	 tcp_limit_add(struct tcp_limit *l, const struct tcp_limit_look *look);
+
+/*
+ * Returns the bytes that come in time_us if so many came in took_us, which is
+ * not 0. Pure.
+ */
+uint64_t tcp_limit_bytes(uint64_t bytes, uint64_t time_us, uint64_t took_us);
+
+/*
+ * Returns 1 if our window (rcv_wnd bytes; 0: unknown) was full while so many
+ * bytes were received in took_us, which is not 0; else 0. Pure.
+ */
+int	 tcp_limit_window_is_full(uint64_t received, uint64_t rtt_us,
+	    uint64_t took_us, uint64_t rcv_wnd);
 
 /*
  * Writes one line into buf of len bytes: which buffer was full for how much of
