@@ -343,6 +343,9 @@ sftp_reply_is_formed(u_char request, const struct sshbuf *msg)
 	return ok;
 }
 
+/* The least length of a READ: type, id, and at its end the bytes to read */
+#define READ_MIN	(1 + 4 + 4)
+
 size_t
 sftp_reply_data_max(const struct sshbuf *m)
 {
@@ -350,7 +353,7 @@ sftp_reply_data_max(const struct sshbuf *m)
 
 	switch (p[0]) {
 	case SSH2_FXP_READ:
-		return sshbuf_len(m) < 9 ? 0 :
+		return sshbuf_len(m) < READ_MIN ? 0 :
 		    PEEK_U32(p + sshbuf_len(m) - 4);
 	case SSH2_FXP_WRITE:
 	case SSH2_FXP_CLOSE:
