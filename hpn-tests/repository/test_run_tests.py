@@ -81,3 +81,36 @@ def test_what_a_worker_runs():
         "hpn-tests/faults/test_disk.py"
     for path in tally.IN_BUILD:
         assert os.path.exists(os.path.join(TOP, path))
+
+
+FOLDERS = """
+import pytest
+
+@pytest.fixture
+def breaks(tmp_path):
+    yield
+    raise OSError
+
+def test_passes(tmp_path):
+    (tmp_path / "file").write_text("a")
+
+def test_fails(tmp_path):
+    assert (tmp_path / "file").write_text("a") == 2
+
+def test_fails_afterwards(tmp_path, breaks):
+    (tmp_path / "file").write_text("a")
+
+def test_has_none():
+    pass
+"""
+
+
+def test_folders_of_tests_that_passed_go(tmp_path):
+    (tmp_path / "test_a.py").write_text(FOLDERS)
+    subprocess.run(
+        [sys.executable, "-B", f"{TOP}/hpn-tests/run.py",
+         "--basetemp", tmp_path / "base", tmp_path / "test_a.py"],
+        capture_output=True, timeout=300)
+    left = (tmp_path / "base").glob("*/file")
+    assert {f.resolve().parent.name for f in left} == \
+        {"test_fails0", "test_fails_afterwards0"}
