@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place, logins,
-                        tree, wait_for)
+from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place,
+                        killed_at_any_moment, logins, tree, wait_for)
 from loopback import place as loopback_place, read  # noqa: F401
 from sftp_tools import OURS, SERVER, STOCK, content, digests, entries, run
 
