@@ -40,7 +40,7 @@
 #include "sftp-conn.h"
 #include "sftp-poll.h"
 #include "sftp-replies.h"
-#include "sftp-requests.h"
+#include "sftp-reply-form.h"
 #include "sftp-tree.h"
 #include "sftp-tree-state.h"
 

@@ -78,17 +78,4 @@ u_int	 sftp_request_send_write(struct sftp_conn *conn, const u_char *handle,
 u_char	 sftp_request_reply(struct sftp_conn *conn, struct sshbuf *msg,
 	    u_int *id, u_int *status);
 
-/*
- * Returns 1 if a message can be the reply to a request of that type
- * (SSH2_FXP_*), and has the form that it must have, else 0. Pure.
- */
-int	 sftp_reply_is_formed(u_char request, const struct sshbuf *msg);
-
-/*
- * Returns the bytes of data that the reply to a request may have. A READ says
- * how many. Requests that a status answers have none. Any other reply may be as
- * long as a message: a job has only one such request outstanding.
- */
-size_t	 sftp_reply_data_max(const struct sshbuf *m);
-
 #endif /* SFTP_REQUESTS_H */

@@ -41,7 +41,8 @@ BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_tcp_held.c
 BDP_SFTP=sftp-inflight.o sftp-bottleneck.o sftp-resume.o sftp-finish.o \
 	sftp-slots.o sftp-burst.o sftp-ahead.o sftp-plan.o sftp-end.o \
-	sftp-grow.o sftp-common.o sftp-parts.o sftp-mark.o sftp-spacing.o
+	sftp-grow.o sftp-common.o sftp-parts.o sftp-mark.o sftp-spacing.o \
+	sftp-reply-form.o
 BDP_CHANBUF=tests.c test_chanbuf.c
 
 bdp-test_modules: $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS)

@@ -28,9 +28,13 @@
 #include "sftp-inflight.h"
 #include "sftp-mark.h"
 #include "sftp-parts.h"
+#include "sftp-reply-form.h"
 #include "sftp-slots.h"
 #include "sftp-spacing.h"
+#include "sshbuf.h"
 #include "ssherr.h"
+#include "sftp.h"
+#include "sftp-common.h"
 
 #define MIB	(1024 * 1024ULL)
 #define GIB	(1024 * MIB)
@@ -229,6 +233,78 @@ test_memory(void)
 	TEST_DONE();
 }
 
+/* Messages: type, id and what follows */
+#define ID		"\0\0\0\7"
+#define STATUS_OK	"e" ID "\0\0\0\0\0\0\0\0\0\0\0\0"
+#define STATUS_EOF	"e" ID "\0\0\0\1\0\0\0\0\0\0\0\0"
+#define HANDLE		"f" ID "\0\0\0\4abcd"
+#define DATA		"g" ID "\0\0\0\4abcd"
+#define ATTRS		"i" ID "\0\0\0\0"
+
+static int
+is_formed(u_char request, const char *msg, size_t len)
+{
+	struct sshbuf *b = sshbuf_from(msg, len);
+	int formed = sftp_reply_is_formed(request, b);
+
+	sshbuf_free(b);
+	return formed;
+}
+
+#define FORMED(request, msg)	is_formed(request, msg, sizeof(msg) - 1)
+
+static void
+test_replies(void)
+{
+	struct sshbuf *b;
+
+	TEST_START("replies that answer their request");
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_OPEN, HANDLE), 1);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_OPENDIR, HANDLE), 1);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_READ, DATA), 1);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_READ, STATUS_EOF), 1);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_LSTAT, ATTRS), 1);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_WRITE, STATUS_OK), 1);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_OPEN, STATUS_EOF), 1);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_EXTENDED, STATUS_OK), 1);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_READDIR, ATTRS), 1);
+	TEST_DONE();
+
+	TEST_START("replies of another type");
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_READ, HANDLE), 0);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_OPEN, DATA), 0);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_STAT, HANDLE), 0);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_WRITE, HANDLE), 0);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_OPEN, STATUS_OK), 0);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_READ, STATUS_OK), 0);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_FSTAT, STATUS_OK), 0);
+	TEST_DONE();
+
+	TEST_START("replies that are cut, or empty");
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_READ, ""), 0);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_READ, "g\0\0\0"), 0);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_READ, "g" ID "\0\0\0\4abc"), 0);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_READ, "g" ID "\0\0\0\0"), 0);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_STAT, "i" ID "\0\0\0\1"), 0);
+	ASSERT_INT_EQ(FORMED(SSH2_FXP_WRITE, "e" ID "\0\0"), 0);
+	TEST_DONE();
+
+	TEST_START("how much data a reply may have");
+	b = sshbuf_from("\5" ID "\0\0\1\2", 9);
+	ASSERT_SIZE_T_EQ(sftp_reply_data_max(b), 258);
+	sshbuf_free(b);
+	b = sshbuf_from("\5" ID "\0\0\1", 8);
+	ASSERT_SIZE_T_EQ(sftp_reply_data_max(b), 0);
+	sshbuf_free(b);
+	b = sshbuf_from("\6" ID "\0\0\1\2", 9);
+	ASSERT_SIZE_T_EQ(sftp_reply_data_max(b), 0);
+	sshbuf_free(b);
+	b = sshbuf_from("\21" ID "\0\0\1\2", 9);
+	ASSERT_SIZE_T_EQ(sftp_reply_data_max(b), SFTP_MAX_MSG_LENGTH);
+	sshbuf_free(b);
+	TEST_DONE();
+}
+
 void
 test_sftp_lanes(void)
 {
@@ -238,4 +314,5 @@ test_sftp_lanes(void)
 	test_mark();
 	test_spacing();
 	test_memory();
+	test_replies();
 }

@@ -1,0 +1,42 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_REPLY_FORM_H
+#define SFTP_REPLY_FORM_H
+
+#include <sys/types.h>
+
+struct sshbuf;
+
+/*
+ * What the reply to an sftp request looks like, before a job parses it: for it,
+ * a bad message is fatal. A message begins with its type here. Pure.
+ */
+
+/*
+ * Returns 1 if a message can be the reply to a request of that type
+ * (SSH2_FXP_*), and has the form that it must have, else 0.
+ */
+int	 sftp_reply_is_formed(u_char request, const struct sshbuf *msg);
+
+/*
+ * Returns the bytes of data that the reply to a request may have. A READ says
+ * how many. Requests that a status answers have none. Any other reply may be as
+ * long as a message: a job has only one such request outstanding.
+ */
+size_t	 sftp_reply_data_max(const struct sshbuf *m);
+
+#endif /* SFTP_REPLY_FORM_H */
