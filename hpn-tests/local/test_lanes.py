@@ -12,7 +12,7 @@ import time
 import pytest
 
 from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place,
-                        killed_at_any_moment, logins, tree, wait_for)
+                        kill, killed_at_any_moment, logins, tree, wait_for)
 from loopback import place as loopback_place, read  # noqa: F401
 from sftp_tools import OURS, SERVER, STOCK, content, digests, entries, run
 
@@ -370,6 +370,31 @@ def test_interrupted(large, tool, direction):
     status, error = large.copy("scp", direction, "-Z")
     assert status == 0, error
     assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
+@pytest.mark.parametrize("who", ["client", "servers"])
+@BOTH
+def test_resume_sends_what_is_missing(place, direction, who):
+    """And 64 MiB more, at most."""
+    size, least = 160 * MIB, 96 * MIB
+    place.source.write_bytes(content(size))
+    argv, _ = place.argv("scp", direction, place.source, place.dest,
+                         "-l800000")
+    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                          text=True) as client:
+        wait_for(lambda: place.dest.exists() and
+                 place.dest.stat().st_blocks * 512 >= least)
+        kill([client.pid] if who == "client" else place.pids())
+        client.communicate(timeout=100)
+    assert client.returncode != 0
+    missing = 0
+    with open(place.source, "rb") as whole, open(place.dest, "rb") as there:
+        while block := whole.read(MIB):
+            missing += len(block) * (there.read(MIB) != block)
+    assert 0 < missing <= size - least + 8 * MIB
+    assert place.copy("scp", direction, "-Z") == (0, "")
+    assert filecmp.cmp(place.source, place.dest, shallow=False)
+    assert sum(place.moved()) <= missing + 64 * MIB
 
 
 @pytest.mark.parametrize("what", ["file", "tree"])
