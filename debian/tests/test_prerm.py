@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 DEBIAN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOP = os.path.dirname(DEBIAN)
 OPTIONS = "ChannelWindowMax|TCPCongestion|QuickStart|CopyConnections"
 
 
@@ -145,3 +146,17 @@ def test_all_options_are_known():
     with open(os.path.join(DEBIAN, "..", "openssh", "bdp-options.h")) as f:
         found = re.findall(r"^\tentry\((\w+),", f.read(), re.M)
     assert "|".join(found) == OPTIONS
+
+
+@pytest.mark.parametrize("path", [
+    "README.md", "debian/README.md", "debian/overlay/NEWS",
+    "debian/overlay/README.Debian", "debian/tests/bdp-install",
+    "debian/tests/test_prerm.py"])
+def test_all_options_are_told(path):
+    """Where the way back to Debian's own packages is."""
+    with open(os.path.join(TOP, "openssh", "bdp-options.h")) as f:
+        options = re.findall(r"\tentry\((\w+), ", f.read())
+    with open(os.path.join(TOP, path)) as f:
+        text = f.read().lower()
+    assert len(options) >= 4
+    assert [o for o in options if o.lower() not in text] == []
