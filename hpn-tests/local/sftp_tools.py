@@ -4,6 +4,7 @@ connected to a server without ssh between them, and trees to copy."""
 import hashlib
 import os
 import random
+import signal
 import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -99,3 +100,8 @@ def entries(path, name=""):
 def digests(path):
     """Digests of all files of a tree, by name; None for directories."""
     return {name: digest for name, (_, _, digest) in entries(path).items()}
+
+
+def hears_interrupts():
+    """Whoever was started in the background may have them ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

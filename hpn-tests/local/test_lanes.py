@@ -14,7 +14,8 @@ import pytest
 from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place,
                         kill, killed_at_any_moment, logins, tree, wait_for)
 from loopback import place as loopback_place, read  # noqa: F401
-from sftp_tools import OURS, SERVER, STOCK, content, digests, entries, run
+from sftp_tools import (OURS, SERVER, STOCK, content, digests, entries,
+                        hears_interrupts, run)
 
 BAD_LANE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "bad_lane.py")
@@ -353,7 +354,8 @@ def test_interrupted(large, tool, direction):
                              "-l80000")
     client = subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True,
-                              start_new_session=True)
+                              start_new_session=True,
+                              preexec_fn=hears_interrupts)
     client.stdin.write(batch)
     client.stdin.flush()
     wait_for(lambda: len(large.pids()) == 4)

@@ -13,7 +13,8 @@ import time
 import pytest
 
 from sftp_tools import (HERE, LARGE, OURS, SERVER, SMALL, client, content,
-                        copy, digests, entries, make_tree, run, scp, sftp)
+                        copy, digests, entries, hears_interrupts, make_tree,
+                        run, scp, sftp)
 
 ODD = os.path.join(HERE, "odd_sftp_server.py")
 MIB = 1 << 20
@@ -560,11 +561,6 @@ def group_has_ended(group):
     except ProcessLookupError:
         return True
     return False
-
-
-def hears_interrupts():
-    """Whoever was started in the background may have them ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
