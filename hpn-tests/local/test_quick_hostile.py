@@ -2,25 +2,30 @@
 ends by itself, says why, and runs no command twice."""
 
 import contextlib
+import filecmp
 import os
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
 
 from hostile import (BOUNDED, MSG_EXT_INFO, PACKET, PATIENCE_S, WINDOW, Hostile,
                      Raw, Server, ext_info, paramiko)
-from loopback import PORT, place, read, wait_until      # noqa: F401
+from loopback import OURS, PORT, place, read, wait_until    # noqa: F401
 
 HOST = "root@127.0.0.1"
 SERVICE, ACCEPT, REQUEST, FAILURE, SUCCESS = 5, 6, 50, 51, 52
-OPEN, CONFIRM, REFUSE, DATA, EOF, CLOSE, CHANNEL_REQUEST = \
-    90, 91, 92, 94, 96, 97, 98
+OPEN, CONFIRM, REFUSE, ADJUST, DATA, EOF, CLOSE, CHANNEL_REQUEST = \
+    90, 91, 92, 93, 94, 96, 97, 98
 UNIMPLEMENTED, IGNORE = 3, 2
 GLOBAL_REQUEST, REQUEST_FAILURE = 80, 82
 ALGORITHMS = (b"server-sig-algs", b"ssh-ed25519")
 QUICK = ext_info(*ALGORITHMS, BOUNDED, b"0")
+# Without one that paramiko has the early share would be a wrong guess
+QUICKLY = ["-o", "QuickStart=yes",
+           "-o", "KexAlgorithms=curve25519-sha256@libssh.org"]
 
 
 class Liar(Hostile):
@@ -49,11 +54,8 @@ def quick(place):                                       # noqa: F811
     that it meets now."""
     os.mkdir(place.path(".ssh"), 0o700)
     sshd = place.sshd()
-    # One that paramiko has: else the early share would be a wrong guess
-    quickly = ["-o", "QuickStart=yes",
-               "-o", "KexAlgorithms=curve25519-sha256@libssh.org"]
-    options = [*quickly, HOST, "command"]
-    done = place.run(place.ssh(*quickly, HOST, "true"))
+    options = [*QUICKLY, HOST, "command"]
+    done = place.run(place.ssh(*QUICKLY, HOST, "true"))
     assert done.returncode == 0, done.stderr
     sshd.terminate()
     sshd.wait()
@@ -326,3 +328,89 @@ def test_last_channel_not_understood(quick, place):     # noqa: F811
     for process in (other, ssh):
         process.kill()
         process.wait()
+
+
+def scp(place, source, target):                         # noqa: F811
+    return [f"{OURS}/scp", "-S", f"{OURS}/ssh", "-F", "none", "-P", str(PORT),
+            "-i", place.path("user"), "-o", "IdentitiesOnly=yes",
+            "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
+            "-o", f"UserKnownHostsFile={place.path('known_hosts')}", *QUICKLY,
+            place.path(source), f"{HOST}:{place.path(target)}"]
+
+
+class Counting:
+    """A server that counts the data of scp's session, and hands it to an
+    sftp-server."""
+
+    def __init__(self, liar):
+        self.liar, self.count, self.taken = liar, 0, 0
+        self.confirmed = threading.Event()
+        self.server = subprocess.Popen(
+            [f"{OURS}/sftp-server", "-e"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        threading.Thread(target=self.answer, daemon=True).start()
+
+    def answer(self):
+        self.confirmed.wait()
+        while data := os.read(self.server.stdout.fileno(), 1 << 15):
+            self.liar.say(DATA, 0, data)
+
+    def take(self):
+        """All that comes, until nothing has come for a while."""
+        quiet_s = time.monotonic()
+        while time.monotonic() < quiet_s + 0.3:
+            said = self.liar.heard_of(DATA)[self.taken:]
+            for body in said:
+                self.taken += 1
+                self.count += len(body) - 8
+                self.server.stdin.write(body[8:])
+                quiet_s = time.monotonic()
+            self.server.stdin.flush()
+            time.sleep(0.01)
+        return self.count
+
+
+@pytest.mark.parametrize("window", [0, 1000, 40_000, 100_000])
+def test_window_of_early_data(place, window):           # noqa: F811
+    """What goes early is taken off the window that the server grants later, and
+    off the next ones if that is too small."""
+    os.mkdir(place.path(".ssh"), 0o700)
+    with open(place.path("large"), "wb") as f:
+        f.write(os.urandom(300_000))
+    sshd = place.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
+    for _ in range(2):
+        done = place.run(scp(place, "large", "copy"))
+        assert done.returncode == 0, done.stderr
+    sshd.terminate()
+    sshd.wait()
+    listener = place.inside(lambda: socket.create_server(("127.0.0.1", PORT)))
+    listener.settimeout(PATIENCE_S)
+    client = place.start(scp(place, "large", "again"),
+                         stderr=subprocess.PIPE)
+    liar = Liar(listener.accept()[0], QUICK)
+    listener.close()
+    liar.add_server_key(paramiko.Ed25519Key(filename=place.path("host")))
+    liar.start_server(server=paramiko.ServerInterface())
+    wait_until("early data", lambda: liar.heard_of(DATA))
+    counting = Counting(liar)
+    early_bytes = counting.take()
+    assert 32_000 < early_bytes <= 36 * 1024
+    accept(liar)
+    liar.say(SUCCESS)
+    liar.say(CONFIRM, 0, 0, window, 1 << 15)
+    counting.confirmed.set()
+    granted = window
+    end_s = time.monotonic() + PATIENCE_S
+    while not liar.heard_of(EOF) and not liar.heard_of(CLOSE):
+        assert counting.take() <= max(granted, early_bytes)
+        assert time.monotonic() < end_s
+        if counting.count == max(granted, early_bytes):
+            granted += 50_000
+            liar.say(ADJUST, 0, 50_000)
+    status(liar)
+    liar.say(CLOSE, 0)
+    assert client.wait(PATIENCE_S) == 0, client.stderr.read()
+    assert filecmp.cmp(place.path("large"), place.path("again"), shallow=False)
+    counting.server.stdin.close()
+    counting.server.wait(PATIENCE_S)
+    liar.close()
