@@ -12,6 +12,8 @@ from quick_login import (HOST, home, is_quick, key, known,      # noqa: F401
                          login, restart, without)
 from wire import CLIENT, PORT, SERVER, Wire
 
+KEXINIT, SHARE = 20, 30
+
 
 @pytest.fixture
 def wire(home):
@@ -78,6 +80,35 @@ def runs(home, number):
     """How often the command of a number ran."""
     path = home.path(f"ran-{number:04d}")
     return read(path).count("ran\n") if os.path.exists(path) else 0
+
+
+def forged(data):
+    """With another signature of the host's, if it is there."""
+    mark = b"\0\0\0\x0bssh-ed25519\0\0\0\x40"
+    at = data.find(mark) + len(mark)
+    if at < len(mark):
+        return data
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+
+
+def test_forged_signature(home, wire, quick):
+    """Somebody who shows the host's key without having it gets the key exchange
+    only, as with stock."""
+    ends = []
+    for mode in ("yes", "no"):
+        put_back(home, ".ssh/quick_hosts", quick)
+        wire.changed = forged
+        done = login(home, quick=mode, command=f"touch {home.path('ran')}",
+                     port=PORT)
+        ends.append((done.returncode, done.stderr.splitlines()[-1]))
+        assert set(done.sent) <= {KEXINIT, SHARE}
+        assert len(wire.counted()) >= 1
+    assert ends[0] == ends[1] and ends[0][0] == 255
+    assert "incorrect signature" in ends[0][1]
+    assert not os.path.exists(home.path("ran"))
+    wire.changed = bytes
+    put_back(home, ".ssh/quick_hosts", quick)
+    assert is_quick(login(home, port=PORT), True)
 
 
 @pytest.mark.parametrize("whose", [CLIENT, SERVER])
