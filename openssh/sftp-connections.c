@@ -36,6 +36,7 @@
 #include "sftp-auto.h"
 #include "sftp-connections.h"
 #include "sftp-lanes.h"
+#include "sftp-lane-sessions.h"
 #include "sftp-plan.h"
 #include "sftp-spacing.h"
 
@@ -173,6 +174,8 @@ set_number(int n)
 	};
 
 	automatic = n == 0;
+	if ((n == 1 || n == -1) && !direct && sftp_lane_sessions_use())
+		return;
 	if (automatic)
 		sftp_auto_begin(paced);
 	sftp_lanes_source(&source);
@@ -294,6 +297,8 @@ sftp_connections_option(const char *option)
 {
 	const char *value;
 
+	if (sftp_lane_sessions_option(option))
+		return 1;
 	if ((value = strchr(option, '=')) == NULL)
 		return 0;
 	value++;

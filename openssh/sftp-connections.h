@@ -43,8 +43,8 @@ void	 sftp_connections_direct(void);
 void	 sftp_connections_ready(void);
 
 /*
- * Takes an option of -X. Returns 1 if it is about connections, else 0. A value
- * that is wrong is fatal.
+ * Takes an option of -X. Returns 1 if it is about connections, or sessions of
+ * one connection, else 0. A value that is wrong is fatal.
  */
 int	 sftp_connections_option(const char *option);
 

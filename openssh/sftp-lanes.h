@@ -53,6 +53,7 @@ struct sftp_lane {
 	double began_s;		/* when it began to open */
 	double asked_s;		/* when it was asked first; 0: not yet,
 				 * -1: it has answered */
+	int unused;		/* 1: no file of the tree was given to it yet */
 	struct sshbuf *in;	/* received, and not yet a whole message */
 	struct sshbuf *out;	/* messages that could not be sent yet */
 };

@@ -71,6 +71,21 @@ share(struct sftp_tree *tree)
 	}
 }
 
+/* Starts to check the lanes of which it is not known whose files they have. */
+static void
+check_lanes(struct sftp_tree *tree)
+{
+	u_int i;
+
+	for (i = 1; i < tree->nservers && tree->check.src != NULL; i++) {
+		if (!is_open(&tree->servers[i]) || tree->servers[i].same != 0)
+			continue;
+		tree->servers[i].same = -1;	/* until it is known */
+		tree->check.conn = tree->servers[i].conn;
+		(void)sftp_tree_run(tree, &tree->checks, &tree->check);
+	}
+}
+
 /* Takes a lane that is open into the copy, unless it is there. */
 static void
 take_lane(struct sftp_tree *tree, struct sftp_lane *lane)
@@ -89,6 +104,8 @@ take_lane(struct sftp_tree *tree, struct sftp_lane *lane)
 	s->first_sent_s = 0;	/* its RTT is that of the first lane */
 	sftp_conn_set_tree(lane->conn, tree);
 	share(tree);
+	lane->unused = tree->check.src != NULL;
+	check_lanes(tree);
 	if (tree->lane_opened != NULL)
 		tree->lane_opened(tree, lane->conn, tree->lane_ctx);
 }
@@ -186,24 +203,15 @@ sftp_tree_lost(const struct sftp_tree *tree, const struct sftp_conn *conn)
 void
 sftp_tree_same(struct sftp_tree *tree, const struct sftp_conn *conn, int same)
 {
-	((struct server *)find(tree, conn))->same = same ? 1 : -1;
-	if (!same)
+	struct server *s = (struct server *)find(tree, conn);
+
+	s->same = same ? 1 : -1;
+	if (!same) {
 		debug("a lane has other files: it is not used");
-}
-
-/* Starts to check the lanes of which it is not known whose files they have. */
-static void
-check_lanes(struct sftp_tree *tree)
-{
-	u_int i;
-
-	for (i = 1; i < tree->nservers && tree->check.src != NULL; i++) {
-		if (!is_open(&tree->servers[i]) || tree->servers[i].same != 0)
-			continue;
-		tree->servers[i].same = -1;	/* until it is known */
-		tree->check.conn = tree->servers[i].conn;
-		(void)sftp_tree_run(tree, &tree->checks, &tree->check);
+		s->lane->unused = 0;
 	}
+	/* More files may be copied now. */
+	sftp_fiber_ready_all(tree->fibers, &tree->end_waiters);
 }
 
 void
@@ -221,6 +229,7 @@ sftp_tree_load(struct sftp_tree *tree, struct worker *w)
 		if (is_open(s) && s->same == 1 && s->load < best->load)
 			best = s;
 	}
+	best->lane->unused = 0;
 	w->server = best;
 	w->job.conn = best->conn;
 	best->load += w->file_size + FILE_COST;

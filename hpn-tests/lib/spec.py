@@ -182,6 +182,8 @@ class Spec(Path):
         OneOf(*range(1, 9), "auto"), "`-X connections=`, of a client of ours",
         COPIES)
     unpaced: int = moves(FLAG, "`-X pace=off`: with `connections`", COPIES)
+    sessions: int = moves(Whole(1, 10), "`-X sessions=`, of a client of ours",
+                          COPIES)
     # What else happens
     reader: dict = moves(
         READER, "a slow reader: reads `rate` bytes a second; or stops after "

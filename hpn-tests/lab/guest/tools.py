@@ -350,6 +350,8 @@ def copy(spec):
         argv += ["-X", f"connections={spec['connections']}"]
     if spec.get("unpaced"):
         argv += ["-X", "pace=off"]
+    if "sessions" in spec:
+        argv += ["-X", f"sessions={spec['sessions']}"]
     if spec["tool"] == "sftp":
         with open(f"{LAB}/batch", "w") as f:
             f.write(f"{spec['direction']} {SOURCE} {path}\n")

@@ -41,6 +41,7 @@ void test_sftp_grow(void);
 void test_tcp_held(void);
 void test_sftp_grow_paths(void);
 void test_sftp_lanes(void);
+void test_sftp_session(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
 void test_channel_window(void);
@@ -99,6 +100,7 @@ tests(void)
 	test_tcp_held();
 	test_sftp_grow_paths();
 	test_sftp_lanes();
+	test_sftp_session();
 	test_sftp_bottleneck();
 	test_progress_rate();
 #endif

@@ -1,0 +1,72 @@
+"""A path that has a round trip time, and a server that takes data slowly: what
+holds a copy up at the peer's window, on any machine and whatever its load.
+
+    slow_path.py relay PORT DELAY_S     stdin and stdout, to that port of
+                                        127.0.0.1, each way late by DELAY_S
+    slow_path.py rate BYTES_S           stdin to stdout, no faster than that"""
+
+import collections
+import os
+import select
+import socket
+import sys
+import time
+
+CHUNK = 1 << 16
+
+
+class Way:
+    """One way of a relay: data that leaves when its time has come."""
+
+    def __init__(self, source, sink, late_s):
+        self.source, self.sink, self.late_s = source, sink, late_s
+        self.waiting = collections.deque()
+        self.ended = False
+
+    def receive(self):
+        data = os.read(self.source, CHUNK)
+        self.ended = not data
+        self.waiting.append((time.monotonic() + self.late_s, data))
+
+    def send_due(self):
+        """Sends what is due; the seconds to wait for more, None: for none."""
+        while self.waiting:
+            due_s, data = self.waiting[0]
+            if (wait_s := due_s - time.monotonic()) > 0:
+                return wait_s
+            self.waiting.popleft()
+            if not data:
+                sys.exit(0)
+            while data:
+                data = data[os.write(self.sink, data):]
+        return None
+
+
+def relay(port, late_s):
+    far = socket.create_connection(("127.0.0.1", port))
+    far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    ways = [Way(0, far.fileno(), late_s), Way(far.fileno(), 1, late_s)]
+    while True:
+        waits_s = [w for w in (way.send_due() for way in ways)
+                   if w is not None]
+        ready = select.select([w.source for w in ways if not w.ended], [], [],
+                              min(waits_s, default=None))[0]
+        for way in ways:
+            if way.source in ready:
+                way.receive()
+
+
+def rate(bytes_s):
+    at_s = time.monotonic()
+    while data := os.read(0, CHUNK):
+        at_s = max(at_s, time.monotonic() - 0.1) + len(data) / bytes_s
+        time.sleep(max(0, at_s - time.monotonic()))
+        while data:
+            data = data[os.write(1, data):]
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "relay":
+        relay(int(sys.argv[2]), float(sys.argv[3]))
+    else:
+        rate(float(sys.argv[2]))

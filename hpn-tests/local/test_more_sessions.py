@@ -1,0 +1,247 @@
+"""scp and sftp over several sessions of one connection (-X sessions=N): where a
+server's window holds an upload up, and only there."""
+
+import filecmp
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+
+import pytest
+
+from lane_place import looks_complete
+from loopback import (OURS, PORT, STOCK, place,         # noqa: F401
+                      read, wait_until)
+from sftp_tools import content, digests
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SLOW = f"{sys.executable} -B {HERE}/slow_path.py"
+MIB = 1 << 20
+SIZE = 48 * MIB + 12345
+RATE = 4e6                      # bytes/s that each server takes
+LATE_S = 0.005                  # each way
+TOOLS = pytest.mark.parametrize("tool", ["scp", "sftp"])
+MORE = re.compile(r"\d+ more sessions, beside 1\b")
+
+
+class Far:
+    """A server that is slow and far, and copies to and from it."""
+
+    def __init__(self, here):
+        self.here = here
+        self.source, self.dest = here.path("source"), here.path("dest")
+        self.pids = here.path("pids")
+
+    def serve(self, *options, tree=STOCK, more="", rate=RATE, server=None):
+        """sshd with a script as its sftp server. Its later runs begin with
+        `more`."""
+        script = self.here.path("server")
+        server = server or f"{tree}/sftp-server"
+        with open(script, "w") as f:
+            f.write(f"""#!/bin/sh
+if mkdir {self.here.path("first")} 2>/dev/null; then :
+else :; {more}
+fi
+echo $$ >> {self.pids}
+{SLOW} rate {rate} | exec {server}
+""")
+        os.chmod(script, 0o755)
+        self.sshd = self.here.sshd(tree, f"Subsystem sftp {script}", *options)
+        return self
+
+    def argv(self, tool, direction, *options, recursive=False,
+             more=("-X", "sessions=10")):
+        remote = f"root@127.0.0.1:{self.dest}"
+        ends = [self.source, remote] if direction == "put" else \
+            [f"root@127.0.0.1:{self.source}", self.dest]
+        own = ["-S", f"{OURS}/ssh", "-i", self.here.path("user"),
+               *self.ssh_options(), *more, *options]
+        if recursive:
+            own.append("-r")
+        if tool == "scp":
+            return [f"{OURS}/scp", "-v", *own, *ends]
+        batch = self.here.path("batch")
+        with open(batch, "w") as f:
+            f.write(f"{direction} {'-r' if recursive else ''} {self.source} "
+                    f"{self.dest}\n")
+        return [f"{OURS}/sftp", "-v", "-b", batch, *own, "root@127.0.0.1"]
+
+    def ssh_options(self):
+        return ["-F", "none", "-o", "IdentitiesOnly=yes", "-o",
+                "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
+                f"UserKnownHostsFile={self.here.path('known_hosts')}", "-o",
+                f"ProxyCommand={SLOW} relay {PORT} {LATE_S}"]
+
+    def copy(self, tool, direction, *options, **kwargs):
+        """Copies, and the number of sessions that there were."""
+        done = self.here.run(self.argv(tool, direction, *options, **kwargs))
+        assert done.returncode == 0, done.stderr
+        assert digests(self.source) == digests(self.dest)
+        self.log = done.stderr
+        return self.sessions()
+
+    def sessions(self):
+        return len(read(self.pids).split())
+
+
+@pytest.fixture
+def far(place):                                         # noqa: F811
+    return Far(place)
+
+
+@pytest.fixture
+def large(far):
+    with open(far.source, "wb") as f:
+        f.write(content(SIZE))
+    return far
+
+
+@pytest.fixture
+def tree(far):
+    os.mkdir(far.source)
+    for i in range(20):
+        with open(f"{far.source}/{i}", "wb") as f:
+            f.write(content(8 * MIB + i, i))
+    return far
+
+
+@TOOLS
+def test_a_large_file(large, tool):
+    """It begins as one stream, and goes on over more sessions of the one
+    connection."""
+    assert large.serve().copy(tool, "put") > 2
+    assert MORE.search(large.log)
+    assert "copied in parts over" in large.log
+    assert read(large.sshd.log).count("Accepted publickey") == 1
+
+
+@TOOLS
+def test_a_tree(tree, tool):
+    assert tree.serve().copy(tool, "put", recursive=True) > 1
+    assert read(tree.sshd.log).count("Accepted publickey") == 1
+    assert sorted(os.listdir(tree.dest)) == sorted(os.listdir(tree.source))
+
+
+@TOOLS
+def test_a_download_has_one(large, tool):
+    """The window is ours there."""
+    assert large.serve().copy(tool, "get", "-l", "200000") == 1
+
+
+@pytest.mark.parametrize("more", [(), ("-X", "sessions=1")])
+@TOOLS
+def test_one_by_default(large, tool, more):
+    """Nothing but stock's messages then."""
+    assert large.serve(rate=2e7).copy(tool, "put", more=more) == 1
+    assert "equesting no-more-sessions@openssh.com" in large.log
+
+
+def test_a_limit(large):
+    assert large.serve().copy("scp", "put", "-X", "sessions=2") == 2
+
+
+@pytest.mark.parametrize("value", ["0", "11", "-1", "x", ""])
+@TOOLS
+def test_a_bad_number(large, tool, value):
+    done = large.here.run(large.argv(tool, "put", "-X", f"sessions={value}"))
+    assert done.returncode in (1, 255)
+    assert f'Invalid number of sessions "{value}"' in done.stderr
+
+
+@pytest.mark.parametrize("size", [1, 31 * MIB])
+def test_small_files_have_one(far, size):
+    with open(far.source, "wb") as f:
+        f.write(content(size))
+    assert far.serve(rate=3e7).copy("scp", "put") == 1
+
+
+def test_a_server_of_ours_has_one(large):
+    """Its window is what the path asks for, or what its owner wants."""
+    assert large.serve(tree=OURS, rate=2e7).copy("scp", "put") == 1
+    assert large.log.count("no-more-sessions@openssh.com") == 1
+
+
+def test_nearby_has_one(large):
+    """On a LAN, where a slow server fills its window, too."""
+    large.serve(rate=2e7)
+    argv = [a for a in large.argv("scp", "put")
+            if not a.startswith("ProxyCommand")]
+    del argv[argv.index("-o", argv.index(
+        f"UserKnownHostsFile={large.here.path('known_hosts')}"))]
+    done = large.here.run([argv[0], f"-P{PORT}", *argv[1:]])
+    assert done.returncode == 0, done.stderr
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert large.sessions() == 1
+
+
+@pytest.mark.parametrize("what", ["most", "fails", "differs", "hangs up",
+                                  "killed"])
+@pytest.mark.parametrize("kind", ["large", "tree"])
+def test_no_second_session(request, kind, what):
+    """The copy goes on with the session that there is, and says nothing."""
+    far = request.getfixturevalue(kind)
+    options, more = [], {
+        "fails": "exit 1", "hangs up": "exec </dev/null >/dev/null",
+        "differs": f"exec {OURS}/sftp-server", "killed": "kill -9 $$"
+    }.get(what, "")
+    if what == "most":
+        options = ["MaxSessions 1"]
+    argv = far.serve(*options, more=more, rate=1e7).argv(
+        "scp", "put", "-q", recursive=kind == "tree")
+    argv.remove("-v")
+    done = far.here.run(argv)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert digests(far.source) == digests(far.dest)
+
+
+def test_forced_command(large):
+    """A restricted account, which has sftp and nothing else."""
+    assert large.serve().here.path("server")
+    large.sshd.terminate()
+    large.sshd.wait()
+    shutil.rmtree(large.here.path("first"), ignore_errors=True)
+    large.sshd = large.here.sshd(
+        STOCK, f"ForceCommand {large.here.path('server')}",
+        f"Subsystem sftp {STOCK}/sftp-server")
+    assert large.copy("scp", "put") > 1
+
+
+@pytest.mark.parametrize("kind", ["large", "tree"])
+def test_a_session_is_cut(request, kind):
+    """A server ends in mid copy: what it had is copied again."""
+    far = request.getfixturevalue(kind).serve()
+    client = far.here.start(
+        far.argv("scp", "put", recursive=kind == "tree"),
+        stderr=open(far.here.path("err"), "w"))
+    wait_until("a second session", lambda: far.sessions() > 1)
+    wait_until("what it copies", lambda: "is open after" in
+               read(far.here.path("err")))
+    time.sleep(1)
+    victim = int(read(far.pids).split()[1])
+    for pid in far.here.processes("sftp-server"):
+        if read(f"/proc/{pid}/stat").rsplit(")")[-1].split()[2] == \
+                read(f"/proc/{victim}/stat").rsplit(")")[-1].split()[2]:
+            os.kill(pid, signal.SIGKILL)
+    assert client.wait(300) == 0, read(far.here.path("err"))
+    assert digests(far.source) == digests(far.dest)
+
+
+@pytest.mark.parametrize("who", ["scp", "ssh", "sshd-session"])
+def test_the_end(large, who):
+    """Whatever dies, what is there looks incomplete; -Z completes it."""
+    large.serve()
+    client = large.here.start(large.argv("scp", "put"),
+                              stderr=open(large.here.path("err"), "w"))
+    wait_until("three sessions", lambda: large.sessions() > 2)
+    wait_until("what they copy", lambda: read(large.here.path("err")).count(
+        "is open after") > 1)
+    for pid in [client.pid] if who == "scp" else large.here.processes(who):
+        os.kill(pid, signal.SIGKILL)
+    assert client.wait(300) != 0
+    wait_until("the servers' ends",
+               lambda: not large.here.processes("sftp-server"))
+    assert not looks_complete(large.source, large.dest)
+    os.unlink(large.pids)
+    assert large.copy("scp", "put", "-Z") >= 1

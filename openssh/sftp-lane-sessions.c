@@ -1,0 +1,182 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "misc.h"
+#include "sftp-bottleneck.h"
+#include "sftp-conn.h"
+#include "sftp-grow.h"
+#include "sftp-inflight.h"
+#include "sftp-lanes.h"
+#include "sftp-lane-sessions.h"
+#include "sftp-session.h"
+
+/* The least time (s) between two questions to ssh */
+#define ASK_S		0.05
+
+static struct {
+	u_int	 wanted;	/* limit on sessions, with the first */
+	int	 off;		/* 1: there are no others */
+	struct sftp_conn *first;	/* the lane that the rest is about */
+	struct sftp_grow grow;
+	double	 asked_s;
+	u_int	 due;			/* lanes to open now */
+} state = { .wanted = 1 };
+
+/* Returns the socket to the first lane's ssh, or NULL. */
+static struct sftp_sessions *
+sessions(void)
+{
+	return sftp_session_of(sftp_lane(0)->fd_in);
+}
+
+/* Counts the lanes in *f. Returns 1 if one of them was refused or lost. */
+static int
+count_lanes(struct sftp_grow_facts *f)
+{
+	int lost = 0;
+	u_int i;
+
+	f->lanes = sftp_lanes_open();
+	f->opening = 0;
+	for (i = 1; i < SFTP_LANES; i++) {
+		f->opening += sftp_lane(i)->state == SFTP_LANE_OPENING ||
+		    (sftp_lane(i)->state == SFTP_LANE_OPEN &&
+		    sftp_lane(i)->unused);
+		lost |= sftp_lane(i)->state == SFTP_LANE_LOST;
+	}
+	return lost;
+}
+
+/* Starts anew with another first lane. */
+static void
+begin(void)
+{
+	if (state.first == sftp_lane(0)->conn)
+		return;
+	state.first = sftp_lane(0)->conn;
+	sftp_grow_init(&state.grow, &sftp_grow_sessions, sftp_session_max());
+	state.asked_s = 0;
+	state.due = 0;
+}
+
+/*
+ * Asks ssh how the sessions fare, and whether that calls for more. Returns how
+ * many: 0 if not, or if ssh's answer is still to come.
+ */
+static u_int
+more(double now_s)
+{
+	struct sftp_session_report report;
+	struct sftp_grow_facts f;
+
+	begin();
+	if (sessions() == NULL || now_s - state.asked_s < ASK_S)
+		return 0;
+	/* Time without a copy is no measurement. */
+	if (now_s - state.asked_s > 1)
+		sftp_grow_restart(&state.grow);
+	state.asked_s = now_s;
+	if (count_lanes(&f))
+		sftp_grow_refused(&state.grow);
+	if (sftp_grow_done(&state.grow)) {
+		debug("%u sessions", f.lanes);
+		sftp_session_end(sessions());
+		return 0;
+	}
+	if (!sftp_session_report(sessions(), &report))
+		return 0;
+	f.now_us = now_s * 1000000;
+	f.rtt_us = report.rtt_us != 0 ? report.rtt_us :
+	    sftp_conn_inflight(state.first)->rtt_us;
+	f.bytes = sftp_bottleneck_moved();
+	f.held_us = report.held_us;
+	f.left = UINT64_MAX;
+	return sftp_grow_step(&state.grow, &f);
+}
+
+/* The callbacks of a struct sftp_lane_source */
+
+static int
+may_open(void *ctx, double now_s)
+{
+	if (state.due == 0 && (state.due = more(now_s)) != 0)
+		debug("%u more sessions, beside %u", state.due,
+		    sftp_lanes_open());
+	if (state.due == 0)
+		return 0;
+	state.due--;
+	return 1;
+}
+
+static int
+open_session(void *ctx, int *in, int *out, pid_t *pid)
+{
+	*pid = -1;
+	return sessions() == NULL ? -1 :
+	    sftp_session_open(sessions(), in, out);
+}
+
+void
+sftp_lane_sessions_prepare(void)
+{
+	sftp_session_limit(state.off ? 1 : state.wanted);
+	sftp_session_prepare();
+}
+
+int
+sftp_lane_sessions_use(void)
+{
+	struct sftp_lane_source source = {
+		.open = open_session, .may_open = may_open, .later = 1
+	};
+
+	if (state.off || state.wanted < 2)
+		return 0;
+	sftp_lanes_max(state.wanted);
+	sftp_lanes_source(&source);
+	return 1;
+}
+
+int
+sftp_lane_sessions_option(const char *option)
+{
+	const char *value, *errstr;
+	u_int n;
+
+	if (strncmp(option, "sessions=", 9) != 0)
+		return 0;
+	value = option + 9;
+	n = strtonum(value, 1, SFTP_SESSION_MAX, &errstr);
+	if (errstr != NULL)
+		fatal("Invalid number of sessions \"%s\": %s", value, errstr);
+	state.wanted = n;
+	return 1;
+}
+
+void
+sftp_lane_sessions_off(void)
+{
+	state.off = 1;
+}

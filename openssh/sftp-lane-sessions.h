@@ -1,0 +1,43 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+#ifndef SFTP_LANE_SESSIONS_H
+#define SFTP_LANE_SESSIONS_H
+
+/*
+ * Lanes that are more sessions of the first one's connection, for uploads: ssh
+ * opens them (sftp-session.h), and sftp-grow.h says when.
+ */
+
+/* As sftp_session_prepare(), with the limit that the user has set. */
+void	 sftp_lane_sessions_prepare(void);
+
+/*
+ * Makes lanes sessions from now on, if the user wants more than one. Returns 1
+ * if so, else 0.
+ */
+int	 sftp_lane_sessions_use(void);
+
+/*
+ * Takes an option of -X. Returns 1 if it is about sessions, else 0. A value
+ * that is wrong is fatal.
+ */
+int	 sftp_lane_sessions_option(const char *option);
+
+/* Nothing will be uploaded, so there is one session. */
+void	 sftp_lane_sessions_off(void);
+
+#endif /* SFTP_LANE_SESSIONS_H */
