@@ -51,7 +51,7 @@
 #define EXTRA_SESSION_NUMBERS	3
 
 /* How many sessions there may be beside the first */
-#define EXTRA_SESSION_MAX	15
+#define EXTRA_SESSION_MAX	9
 
 /*
  * The variable that tells ssh which descriptor is the socket: its number, a

@@ -174,8 +174,6 @@ set_number(int n)
 	};
 
 	automatic = n == 0;
-	if ((n == 1 || n == -1) && !direct && sftp_lane_sessions_use())
-		return;
 	if (automatic)
 		sftp_auto_begin(paced);
 	sftp_lanes_source(&source);
@@ -266,14 +264,28 @@ sftp_connections_first(const char *program, char *const argv[])
 	set_number(direct && asked == 0 ? 1 : asked);
 }
 
+int
+sftp_connections_is_one(void)
+{
+	return !direct && asked < 2;
+}
+
 void
 sftp_connections_ready(void)
 {
+	struct quick_pair_told told;
 	int n;
 
 	if (direct)
 		return;
 	n = number();
+	quick_pair_told(&told);
+	if (n != 1 || !told.own)
+		sftp_lane_sessions_end();
+	else if (sftp_lane_sessions_use()) {
+		quick_pair_close();
+		return;
+	}
 	set_number(n);
 	if (n == 0) {
 		quick_pair_watch();

@@ -37,8 +37,14 @@ void	 sftp_connections_first(const char *program, char *const argv[]);
 void	 sftp_connections_direct(void);
 
 /*
+ * Returns 1 unless -X connections= asks for several. How many there are is not
+ * known before ssh has read its configuration and connected.
+ */
+int	 sftp_connections_is_one(void);
+
+/*
  * The server has introduced itself, and ssh has said what it knows: decides how
- * many connections there may be.
+ * many connections there may be, or that there may be more sessions of one.
  */
 void	 sftp_connections_ready(void);
 

@@ -26,6 +26,7 @@
 #include "misc.h"
 #include "sftp-bottleneck.h"
 #include "sftp-conn.h"
+#include "sftp-connections.h"
 #include "sftp-grow.h"
 #include "sftp-inflight.h"
 #include "sftp-lanes.h"
@@ -90,6 +91,7 @@ more(double now_s)
 {
 	struct sftp_session_report report;
 	struct sftp_grow_facts f;
+	int r;
 
 	begin();
 	if (sessions() == NULL || now_s - state.asked_s < ASK_S)
@@ -100,12 +102,13 @@ more(double now_s)
 	state.asked_s = now_s;
 	if (count_lanes(&f))
 		sftp_grow_refused(&state.grow);
-	if (sftp_grow_done(&state.grow)) {
+	r = sftp_session_report(sessions(), &report);
+	if (r == -1 || sftp_grow_done(&state.grow)) {
 		debug("%u sessions", f.lanes);
-		sftp_session_end(sessions());
+		sftp_lane_sessions_end();
 		return 0;
 	}
-	if (!sftp_session_report(sessions(), &report))
+	if (r == 0)
 		return 0;
 	f.now_us = now_s * 1000000;
 	f.rtt_us = report.rtt_us != 0 ? report.rtt_us :
@@ -139,9 +142,16 @@ open_session(void *ctx, int *in, int *out, pid_t *pid)
 }
 
 void
+sftp_lane_sessions_end(void)
+{
+	sftp_session_end(sessions());
+}
+
+void
 sftp_lane_sessions_prepare(void)
 {
-	sftp_session_limit(state.off ? 1 : state.wanted);
+	sftp_session_limit(state.off || !sftp_connections_is_one() ? 1 :
+	    state.wanted);
 	sftp_session_prepare();
 }
 
@@ -149,11 +159,16 @@ int
 sftp_lane_sessions_use(void)
 {
 	struct sftp_lane_source source = {
-		.open = open_session, .may_open = may_open, .later = 1
+		.open = open_session, .may_open = may_open, .later = 1,
+		.what = "session"
 	};
 
-	if (state.off || state.wanted < 2)
+	if (sessions() == NULL)
 		return 0;
+	if (sftp_session_is_closed(sessions())) {
+		sftp_lane_sessions_end();
+		return 0;
+	}
 	sftp_lanes_max(state.wanted);
 	sftp_lanes_source(&source);
 	return 1;

@@ -26,10 +26,13 @@
 void	 sftp_lane_sessions_prepare(void);
 
 /*
- * Makes lanes sessions from now on, if the user wants more than one. Returns 1
- * if so, else 0.
+ * Makes lanes sessions from now on, if ssh opens more of them. Returns 1 if so,
+ * else 0. Call it once the server has introduced itself: by then ssh knows.
  */
 int	 sftp_lane_sessions_use(void);
+
+/* There will be no more sessions: ssh tells the server so. */
+void	 sftp_lane_sessions_end(void);
 
 /*
  * Takes an option of -X. Returns 1 if it is about sessions, else 0. A value

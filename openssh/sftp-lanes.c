@@ -69,6 +69,12 @@ sftp_lanes_source(const struct sftp_lane_source *s)
 	source = *s;
 }
 
+const char *
+sftp_lanes_what(void)
+{
+	return source.what == NULL ? "connection" : source.what;
+}
+
 static void
 new_buffers(struct sftp_lane *lane)
 {

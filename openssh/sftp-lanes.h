@@ -73,6 +73,7 @@ struct sftp_lane_source {
 	 */
 	int (*may_open)(void *ctx, double now_s);
 	int later;		/* 1: there may never be a reason to */
+	const char *what;	/* what a lane is to users, in one word */
 	void *ctx;
 };
 
@@ -81,6 +82,9 @@ void	 sftp_lanes_max(u_int lanes);
 
 /* Says where lanes come from. It is copied. */
 void	 sftp_lanes_source(const struct sftp_lane_source *source);
+
+/* Returns the word for a lane of that source. */
+const char *sftp_lanes_what(void);
 
 /*
  * Says which lane is the first. sftp_lanes_close() is called before it

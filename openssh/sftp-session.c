@@ -124,6 +124,9 @@ sftp_session_started(int fdin)
 {
 	struct sftp_sessions *s;
 
+	/* One of an ssh that has ended: the descriptor is another one now. */
+	if ((s = sftp_session_of(fdin)) != NULL)
+		sftp_session_end(s);
 	if (pair[0] != -1) {
 		s = xcalloc(1, sizeof(*s));
 		s->sock = pair[0];
@@ -144,6 +147,15 @@ sftp_session_of(int fdin)
 			return s;
 	}
 	return NULL;
+}
+
+int
+sftp_session_is_closed(const struct sftp_sessions *s)
+{
+	char byte;
+	ssize_t len = recv(s->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return len == 0 || (len == -1 && errno == ECONNRESET);
 }
 
 /* Sends a message of the type `type`. Returns 0 or -1. */
@@ -221,6 +233,8 @@ sftp_session_report(struct sftp_sessions *s,
 	if (s->asked) {
 		len = recv(s->sock, s->answer + s->len, REPORT_LEN - s->len,
 		    MSG_DONTWAIT);
+		if (len == 0 || (len == -1 && errno == ECONNRESET))
+			return -1;
 		if (len > 0)
 			s->len += len;
 		if (s->len < REPORT_LEN)

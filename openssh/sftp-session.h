@@ -83,6 +83,9 @@ void	 sftp_session_started(int fdin);
  */
 struct sftp_sessions *sftp_session_of(int fdin);
 
+/* Returns 1 if ssh has closed the socket, as it opens no sessions; else 0. */
+int	 sftp_session_is_closed(const struct sftp_sessions *s);
+
 /*
  * Asks for one more session. Returns 0 and the descriptors to read from and to
  * write to, which the caller closes, or -1. The session may still be refused:
@@ -92,7 +95,8 @@ int	 sftp_session_open(struct sftp_sessions *s, int *fdin, int *fdout);
 
 /*
  * Asks how the sessions fare, and never waits. Returns 1 if the answer to an
- * earlier call has come, and stores it in *report; else 0.
+ * earlier call has come, and stores it in *report; 0 if not; -1 if none will
+ * come, as ssh has closed the socket.
  */
 int	 sftp_session_report(struct sftp_sessions *s,
 	    struct sftp_session_report *report);

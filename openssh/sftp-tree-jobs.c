@@ -86,7 +86,8 @@ run_file(struct sftp_tree *tree, struct worker *w)
 	sftp_tree_unload(w);
 	if (r == 0 || interrupted || !sftp_tree_lost(tree, w->job.conn))
 		return r;
-	logit("\"%s\": copying it again over another connection", w->job.src);
+	logit("\"%s\": copying it again over another %s", w->job.src,
+	    sftp_lanes_what());
 	sftp_tree_release_file(tree, w, 0);
 	w->job.conn = tree->servers[0].conn;
 	return w->job.run(&w->job);

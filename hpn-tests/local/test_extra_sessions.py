@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
 
 import pytest
@@ -18,7 +19,7 @@ ENV = "SSH_SFTP_SESSIONS"
 OPEN, REPORT, END = 1, 2, 3
 PATIENCE_S = 300                        # of a busy machine
 INIT = struct.pack(">IBI", 5, 1, 3)
-MAX = 15                                # ssh's own limit
+MAX = 9                                 # ssh's own limit
 
 
 def message(kind, length=4):
@@ -257,6 +258,45 @@ def test_refused_by_the_server(place):                  # noqa: F811
     server.close()
 
 
+def test_an_open_that_is_not_answered(place):           # noqa: F811
+    """A server that never says whether there is a session: ssh ends with the
+    first one."""
+    hostile = pytest.importorskip("hostile")
+    paramiko = hostile.paramiko
+    held = threading.Event()
+
+    class Mute(hostile.Welcoming):
+        def check_channel_request(self, kind, chanid):
+            if chanid != 0:
+                held.set()
+                over.wait(PATIENCE_S)
+            return super().check_channel_request(kind, chanid)
+
+        def check_channel_subsystem_request(self, channel, name):
+            return True
+
+    over = threading.Event()
+    listener = place.inside(
+        lambda: socket.create_server(("127.0.0.1", PORT)))
+    scp = Scp(place)
+    sock = listener.accept()[0]
+    listener.close()
+    server = paramiko.Transport(sock)
+    server.add_server_key(paramiko.Ed25519Key(filename=place.path("host")))
+    server.start_server(server=Mute(0))
+    first = server.accept(PATIENCE_S)
+    scp.session()
+    assert held.wait(PATIENCE_S)
+    # The thread that answers waits, so these go out by themselves.
+    first.send_exit_status(0)
+    first.close()
+    try:
+        scp.end()
+    finally:
+        over.set()
+        server.close()
+
+
 def test_the_connection_ends(place):                    # noqa: F811
     sshd(place)
     scp = Scp(place)
@@ -467,9 +507,8 @@ def test_as_a_master(place, option):                    # noqa: F811
     scp = Scp(place, "-o", "ControlMaster=auto", "-o", option, "-o",
               f"ControlPath={path}")
     assert scp.main.starts()
-    scp.session()
+    assert scp.is_closed()
     assert scp.main.works()
-    scp.extra.clear()
     scp.ssh.stdin.close()
     assert scp.ssh.wait(PATIENCE_S) == 0
 

@@ -2,12 +2,12 @@
 server's window holds an upload up, and only there."""
 
 import filecmp
+import glob
 import os
 import re
 import shutil
 import signal
 import sys
-import time
 
 import pytest
 
@@ -68,6 +68,14 @@ echo $$ >> {self.pids}
                     f"{self.dest}\n")
         return [f"{OURS}/sftp", "-v", "-b", batch, *own, "root@127.0.0.1"]
 
+    def direct(self, tool, direction, *options):
+        """argv of a copy that goes through no proxy."""
+        argv = self.argv(tool, direction, *options)
+        at = next(i for i, a in enumerate(argv)
+                  if a.startswith("ProxyCommand"))
+        del argv[at - 1:at + 1]
+        return [argv[0], f"-P{PORT}", *argv[1:]]
+
     def ssh_options(self):
         return ["-F", "none", "-o", "IdentitiesOnly=yes", "-o",
                 "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
@@ -84,6 +92,20 @@ echo $$ >> {self.pids}
 
     def sessions(self):
         return len(read(self.pids).split())
+
+    def copying(self, run):
+        """The sftp-server of the script's run number `run`, in a list, once it
+        has a file of the copy open."""
+        def group(pid):
+            return read(f"/proc/{pid}/stat").rsplit(")")[-1].split()[2]
+
+        def has_file(pid):
+            return any(os.readlink(link).startswith(self.dest)
+                       for link in glob.glob(f"/proc/{pid}/fd/*"))
+
+        victim = read(self.pids).split()[run]
+        return [pid for pid in self.here.processes("sftp-server")
+                if group(pid) == group(victim) and has_file(pid)]
 
 
 @pytest.fixture
@@ -111,7 +133,7 @@ def tree(far):
 def test_a_large_file(large, tool):
     """It begins as one stream, and goes on over more sessions of the one
     connection."""
-    assert large.serve().copy(tool, "put") > 2
+    assert large.serve().copy(tool, "put") > 1
     assert MORE.search(large.log)
     assert "copied in parts over" in large.log
     assert read(large.sshd.log).count("Accepted publickey") == 1
@@ -136,6 +158,31 @@ def test_one_by_default(large, tool, more):
     """Nothing but stock's messages then."""
     assert large.serve(rate=2e7).copy(tool, "put", more=more) == 1
     assert "equesting no-more-sessions@openssh.com" in large.log
+
+
+SEVERAL = pytest.mark.parametrize("option", ["X", "o"])
+OPTIONS = {"X": "connections=", "o": "CopyConnections="}
+
+
+@SEVERAL
+@pytest.mark.parametrize("value", ["2", "auto"])
+def test_not_with_connections(large, option, value):
+    """Further connections have windows of their own: ssh is asked for no
+    session, and tells the server so."""
+    large.serve(rate=2e7)
+    done = large.here.run(large.direct(
+        "scp", "put", f"-{option}", OPTIONS[option] + value))
+    assert done.returncode == 0, done.stderr
+    assert "more sessions, beside" not in done.stderr
+    assert "equesting no-more-sessions@openssh.com" in done.stderr
+
+
+@SEVERAL
+def test_auto_that_stays_at_one(large, option):
+    """Through a proxy, auto has one connection, which may have sessions."""
+    assert large.serve().copy("scp", "put", f"-{option}",
+                              f"{OPTIONS[option]}auto") > 1
+    assert read(large.sshd.log).count("Accepted publickey") == 1
 
 
 def test_a_limit(large):
@@ -166,11 +213,7 @@ def test_a_server_of_ours_has_one(large):
 def test_nearby_has_one(large):
     """On a LAN, where a slow server fills its window, too."""
     large.serve(rate=2e7)
-    argv = [a for a in large.argv("scp", "put")
-            if not a.startswith("ProxyCommand")]
-    del argv[argv.index("-o", argv.index(
-        f"UserKnownHostsFile={large.here.path('known_hosts')}"))]
-    done = large.here.run([argv[0], f"-P{PORT}", *argv[1:]])
+    done = large.here.run(large.direct("scp", "put"))
     assert done.returncode == 0, done.stderr
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     assert large.sessions() == 1
@@ -216,16 +259,13 @@ def test_a_session_is_cut(request, kind):
         far.argv("scp", "put", recursive=kind == "tree"),
         stderr=open(far.here.path("err"), "w"))
     wait_until("a second session", lambda: far.sessions() > 1)
-    wait_until("what it copies", lambda: "is open after" in
-               read(far.here.path("err")))
-    time.sleep(1)
-    victim = int(read(far.pids).split()[1])
-    for pid in far.here.processes("sftp-server"):
-        if read(f"/proc/{pid}/stat").rsplit(")")[-1].split()[2] == \
-                read(f"/proc/{victim}/stat").rsplit(")")[-1].split()[2]:
-            os.kill(pid, signal.SIGKILL)
+    wait_until("what it copies", lambda: far.copying(1))
+    for pid in far.copying(1):
+        os.kill(pid, signal.SIGKILL)
     assert client.wait(300) == 0, read(far.here.path("err"))
     assert digests(far.source) == digests(far.dest)
+    again = "copying it again over another session"
+    assert (again in read(far.here.path("err"))) == (kind == "tree")
 
 
 @pytest.mark.parametrize("who", ["scp", "ssh", "sshd-session"])
@@ -234,9 +274,8 @@ def test_the_end(large, who):
     large.serve()
     client = large.here.start(large.argv("scp", "put"),
                               stderr=open(large.here.path("err"), "w"))
-    wait_until("three sessions", lambda: large.sessions() > 2)
-    wait_until("what they copy", lambda: read(large.here.path("err")).count(
-        "is open after") > 1)
+    wait_until("a second session", lambda: large.sessions() > 1)
+    wait_until("what it copies", lambda: large.copying(1))
     for pid in [client.pid] if who == "scp" else large.here.processes(who):
         os.kill(pid, signal.SIGKILL)
     assert client.wait(300) != 0

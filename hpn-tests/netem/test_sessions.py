@@ -22,11 +22,10 @@ STOCK = put(client="stock")
 
 @scenario("sessions-put", "netem", case=8, stock=STOCK,
           ours=put(count=3 * GB // 2, **TEN))
-@scenario("sessions-put-tree", "netem", case=3, stock=STOCK,
+@scenario("sessions-put-tree", "netem", case=8, stock=STOCK,
           ours=put(count=math.prod(TREE), tree=TREE, **TEN))
 def test_goodput(scene, measured):
-    """Steady goodput, in multiples of stock's. The files of a tree are spread
-    over the sessions as whole files, which takes longer to gain."""
+    """Steady goodput, in multiples of stock's."""
     ours, stock = (scene[s].steady(AFTER_S) for s in ("ours", "stock"))
     measured.at_least("times stock's steady goodput", ours / stock,
                       scene.case, "{:.1f}")

@@ -161,10 +161,29 @@ reports(void)
 	answer(ssh, EXTRA_SESSION_OPEN);
 	ASSERT_INT_EQ(sftp_session_report(s, &r), 0);
 	/* ssh has gone. */
+	ASSERT_INT_EQ(sftp_session_is_closed(s), 0);
 	close(ssh);
-	ASSERT_INT_EQ(sftp_session_report(s, &r), 0);
-	ASSERT_INT_EQ(sftp_session_report(s, &r), 0);
+	ASSERT_INT_EQ(sftp_session_is_closed(s), 1);
+	ASSERT_INT_EQ(sftp_session_report(s, &r), -1);
+	ASSERT_INT_EQ(sftp_session_report(s, &r), -1);
 	sftp_session_end(s);
+}
+
+/* The next ssh's first session may have the descriptor of the last one's. */
+static void
+the_next_ssh(void)
+{
+	int ssh[2];
+
+	ssh[0] = start_ssh();
+	ssh[1] = start_ssh();
+	ASSERT_INT_EQ(message(ssh[0]), EXTRA_SESSION_END);
+	ASSERT_INT_EQ(message(ssh[0]), -1);
+	sftp_session_end(sftp_session_of(FIRST));
+	ASSERT_INT_EQ(message(ssh[1]), EXTRA_SESSION_END);
+	ASSERT_PTR_EQ(sftp_session_of(FIRST), NULL);
+	close(ssh[0]);
+	close(ssh[1]);
 }
 
 /* With one session there is no socket, nor one that was inherited. */
@@ -190,6 +209,9 @@ test_sftp_session(void)
 	TEST_DONE();
 	TEST_START("sftp session: reports");
 	reports();
+	TEST_DONE();
+	TEST_START("sftp session: the next ssh");
+	the_next_ssh();
 	TEST_DONE();
 	TEST_START("sftp session: no socket");
 	no_socket();
