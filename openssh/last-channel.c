@@ -29,7 +29,6 @@
 #include "last-channel.h"
 #include "log.h"
 #include "packet.h"
-#include "quick-start.h"
 #include "ssh2.h"
 
 static int last = -1;		/* the server's number of it, or -1 */
@@ -61,10 +60,10 @@ last_channel_id(struct ssh *ssh)
 }
 
 int
-last_channel_may_ask(const struct ssh *ssh, int mode)
+last_channel_may_ask(const struct ssh *ssh, int remembered)
 {
 	/* Only ours understand them. */
-	return mode != QUICK_START_NO && ssh->kex != NULL &&
+	return remembered && ssh->kex != NULL &&
 	    (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0;
 }
 

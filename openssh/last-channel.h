@@ -50,9 +50,9 @@ u_int	 last_channel_id(struct ssh *ssh);
 
 /*
  * Returns 1 if a server may be asked whether it understands such requests, else
- * 0. mode is the option QuickStart.
+ * 0. remembered: QuickStart has something of an earlier login there.
  */
-int	 last_channel_may_ask(const struct ssh *ssh, int mode);
+int	 last_channel_may_ask(const struct ssh *ssh, int remembered);
 
 /* Asks. Returns 0 or an SSH_ERR_* code. */
 int	 last_channel_ask(struct ssh *ssh);

@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,7 +41,55 @@
 #include "sshbuf.h"
 #include "ssherr.h"
 
+#define FORGET_WAIT_MS	3000
 #define FILE_MAX	(QUICK_KNOWN_MAX * QUICK_LINE_MAX)
+
+/* Returns 1 if only the user and root may write to a folder, else 0. */
+static int
+is_private(const struct stat *folder)
+{
+	return S_ISDIR(folder->st_mode) && (folder->st_mode & 022) == 0 &&
+	    (folder->st_uid == getuid() || folder->st_uid == 0);
+}
+
+/* Returns 1 if a file is, or would be, at a path under another name, else 0. */
+static int
+is_at(const char *file, const char *path)
+{
+	const char *name = strrchr(file, '/');
+	struct stat a, b;
+
+	name = name == NULL ? file : name + 1;
+	return strcmp(name, QUICK_KNOWN_NAME) == 0 ||
+	    (stat(file, &a) == 0 && stat(path, &b) == 0 &&
+	    a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
+char *
+quick_known_path(const char *hostfile)
+{
+	struct stat st;
+	char *copy, *folder, *path = NULL;
+	int is_file;
+
+	if (hostfile == NULL || strcasecmp(hostfile, "none") == 0 ||
+	    (copy = strdup(hostfile)) == NULL)
+		return NULL;
+	folder = dirname(copy);
+	is_file = stat(hostfile, &st) == 0 ? S_ISREG(st.st_mode) :
+	    errno == ENOENT;
+	if (!is_file || (stat(folder, &st) == 0 && !is_private(&st)))
+		debug("QuickStart: nothing remembered beside %s", hostfile);
+	else if (asprintf(&path, "%s/%s", folder, QUICK_KNOWN_NAME) == -1)
+		path = NULL;
+	else if (is_at(hostfile, path)) {
+		/* It would be replaced. */
+		free(path);
+		path = NULL;
+	}
+	free(copy);
+	return path;
+}
 
 /* Returns 1 if an entry is a host's, else 0. */
 static int
@@ -198,33 +247,46 @@ quick_known_store(const struct quick_known *known, const char *path)
 }
 
 /*
- * Keeps other processes of ours from changing a file until the descriptor that
- * it returns is closed. What they lock is the folder, as the file is replaced.
- * Waits for 3 seconds at most, then goes on without the lock. Returns -1 if
- * there is none.
+ * Keeps other processes of ours from changing a file until the descriptor in
+ * *lock is closed. What they lock is the folder, as the file is replaced.
+ * Returns 0, with -1 in *lock if the folder can't be locked; else an SSH_ERR_*
+ * code: of SSH_ERR_SYSTEM_ERROR, errno is EWOULDBLOCK if another process has
+ * held the lock for wait_ms.
  */
 static int
-lock_folder(const char *path)
+lock_folder(const char *path, int wait_ms, int *lock)
 {
-	const struct timespec pause = { 0, 5 * 1000 * 1000 };
+	const struct timespec pause = { 0, 1000 * 1000 };
+	struct stat st;
 	char *folder;
-	int fd, i, locked = -1;
+	int fd, i;
 
+	*lock = -1;
 	if ((folder = strdup(path)) == NULL)
-		return -1;
+		return SSH_ERR_ALLOC_FAIL;
 	fd = open(dirname(folder), O_RDONLY|O_CLOEXEC);
 	free(folder);
 	if (fd == -1)
-		return -1;
-	for (i = 0; i < 600 && (locked = flock(fd, LOCK_EX|LOCK_NB)) == -1 &&
-	    (errno == EWOULDBLOCK || errno == EINTR); i++)
-		nanosleep(&pause, NULL);
-	if (locked == -1) {
-		debug_f("%s: %s", path, strerror(errno));
+		return SSH_ERR_SYSTEM_ERROR;
+	if (fstat(fd, &st) == -1 || !is_private(&st)) {
 		close(fd);
-		return -1;
+		return SSH_ERR_KEY_BAD_PERMISSIONS;
 	}
-	return fd;
+	for (i = 0; flock(fd, LOCK_EX|LOCK_NB) == -1; i++) {
+		if (errno != EWOULDBLOCK && errno != EINTR) {
+			debug_f("%s: %s", path, strerror(errno));
+			close(fd);
+			return 0;
+		}
+		if (i >= wait_ms) {
+			close(fd);
+			errno = EWOULDBLOCK;
+			return SSH_ERR_SYSTEM_ERROR;
+		}
+		nanosleep(&pause, NULL);
+	}
+	*lock = fd;
+	return 0;
 }
 
 /* Ends that. */
@@ -247,7 +309,10 @@ quick_known_replace(const char *path, const char *host, const char *user,
 		return SSH_ERR_ALLOC_FAIL;
 	if (entry != NULL)
 		e = *entry;
-	lock = lock_folder(path);
+	if ((r = lock_folder(path, QUICK_KNOWN_WAIT_MS, &lock)) != 0) {
+		free(known);
+		return r;
+	}
 	r = quick_known_load(known, path);
 	if (r == 0 || r == SSH_ERR_INVALID_FORMAT) {
 		while ((old = quick_known_find(known, host, user)) != NULL) {
@@ -267,15 +332,22 @@ quick_known_replace(const char *path, const char *host, const char *user,
 }
 
 void
-quick_known_forget(const char *path, const char *host)
+quick_known_forget(const char *hostfile, const char *host)
 {
 	struct quick_known *known;
+	char *path;
 	size_t i, before;
 	int lock, r;
 
-	if ((known = calloc(1, sizeof(*known))) == NULL)
+	if ((path = quick_known_path(hostfile)) == NULL)
 		return;
-	lock = lock_folder(path);
+	if ((known = calloc(1, sizeof(*known))) == NULL) {
+		free(path);
+		return;
+	}
+	/* The user wants it: if somebody has the lock for long, without it. */
+	if ((r = lock_folder(path, FORGET_WAIT_MS, &lock)) != 0)
+		debug_fr(r, "%s", path);
 	if ((r = quick_known_load(known, path)) == SSH_ERR_INVALID_FORMAT)
 		unlink(path);	/* whatever it holds of the host */
 	else if (r == 0) {
@@ -290,4 +362,5 @@ quick_known_forget(const char *path, const char *host)
 	}
 	unlock_folder(lock);
 	free(known);
+	free(path);
 }

@@ -21,14 +21,22 @@
 
 #include "quick-entry.h"
 
-/* The file in which ssh remembers logins: lines of entries */
-#define QUICK_KNOWN_FILE	"~/.ssh/quick_hosts"
+/* The file beside known_hosts in which ssh remembers logins, a line each */
+#define QUICK_KNOWN_NAME	"quick_hosts"
 #define QUICK_KNOWN_MAX		256	/* lines */
 
 struct quick_known {
 	struct quick_entry entry[QUICK_KNOWN_MAX];	/* oldest first */
 	size_t	num;
 };
+
+/*
+ * Returns the path of the file beside a user's file of known hosts, to be
+ * freed. Returns NULL if nothing is to be remembered: hostfile is NULL, "none"
+ * or no regular file, or somebody besides the user and root may write to its
+ * folder. Neither hostfile nor its folder needs to exist.
+ */
+char	*quick_known_path(const char *hostfile);
 
 /* Returns the entry of a host (as known_hosts has it) and user, or NULL. */
 struct quick_entry *quick_known_find(struct quick_known *known,
@@ -60,18 +68,25 @@ int	 quick_known_load(struct quick_known *known, const char *path);
 /* Replaces a file, unless it returns an SSH_ERR_* code instead of 0. */
 int	 quick_known_store(const struct quick_known *known, const char *path);
 
+/* Most milliseconds that ssh waits for others who change the file */
+#define QUICK_KNOWN_WAIT_MS	100
+
 /*
  * Replaces the entry of a host and user in a file, or removes it if entry is
  * NULL. Keeps what another process has written meanwhile, which waits for this
  * one. With keep_since, that is true of the time of a guess, too, unless the
  * entry has another key exchange or banner. Returns 0 or an SSH_ERR_* code;
- * then the file is as it was.
+ * then the file is as it was. It is SSH_ERR_KEY_BAD_PERMISSIONS if others may
+ * write to the folder.
  */
 int	 quick_known_replace(const char *path, const char *host,
 	     const char *user, const struct quick_entry *entry,
 	     int keep_since);
 
-/* Removes all entries of a host from a file, silently. */
-void	 quick_known_forget(const char *path, const char *host);
+/*
+ * Removes all entries of a host from the file beside a user's file of known
+ * hosts, silently.
+ */
+void	 quick_known_forget(const char *hostfile, const char *host);
 
 #endif /* QUICK_KNOWN_H */

@@ -44,7 +44,10 @@ static struct {
 	int	mode;
 	char	*host, *user, *path;
 	struct quick_entry known;	/* host is "" if there is none */
-	int	may_write;	/* the file is ours to replace */
+	int	may_write;	/* the file is ours to replace, and could be */
+	int	remembered;	/* the file had something of the host */
+	char	login[48];	/* known.login, as the file had it */
+	int	same;		/* host key, user and key are those of it */
 	int	changed;	/* known is not what the file has */
 	int	guessed;	/* known.since is not what the file has */
 	int	early;		/* a signature went out unasked */
@@ -79,17 +82,26 @@ load(struct quick_entry *entry)
 }
 
 void
-quick_login_start(int mode, const char *host, const char *user)
+quick_login_start(int mode, const char *hostfile, const char *host,
+    const char *user)
 {
-	quick.mode = mode;
-	if (mode == QUICK_START_NO)
+	if (mode == QUICK_START_NO ||
+	    (quick.path = quick_known_path(hostfile)) == NULL)
 		return;
+	quick.mode = mode;
 	quick.host = xstrdup(host);
 	quick.user = xstrdup(user);
-	quick.path = tilde_expand_filename(QUICK_KNOWN_FILE, getuid());
 	load(&quick.known);
+	quick.remembered = quick.known.host[0] != '\0';
+	memcpy(quick.login, quick.known.login, sizeof(quick.login));
 	quick.from_zero = (quick.known.flags & QUICK_FROM_ZERO) != 0;
 	quick.sftp = (quick.known.flags & QUICK_SFTP) != 0;
+}
+
+int
+quick_login_is_remembered(void)
+{
+	return quick.remembered;
 }
 
 struct quick_entry *
@@ -108,8 +120,10 @@ quick_login_save(void)
 	/* Another login may have found its guess right or wrong meanwhile. */
 	if (quick.may_write && (r = quick_known_replace(quick.path, quick.host,
 	    quick.user, e->login[0] == '\0' && e->kex[0] == '\0' &&
-	    e->flags == 0 ? NULL : e, !quick.guessed)) != 0)
+	    e->flags == 0 ? NULL : e, !quick.guessed)) != 0) {
 		debug_r(r, "QuickStart: %s not written", quick.path);
+		quick.may_write = 0;	/* Whatever it was takes no more time. */
+	}
 	quick.guessed = 0;
 	return r;
 }
@@ -121,14 +135,16 @@ quick_login_guessed(uint64_t since)
 	quick.changed = quick.guessed = 1;
 }
 
-/* Forgets the key, until it logs in again. */
-static void
+/*
+ * Forgets the key, until it logs in again. Returns 0, or an SSH_ERR_* code if
+ * the file still has it.
+ */
+static int
 forget_key(void)
 {
 	memset(quick.known.login, 0, sizeof(quick.known.login));
 	quick.known.flags &= QUICK_WRONG_MAX;
-	if (quick.known.host[0] != '\0')
-		quick_login_save();
+	return quick.known.host[0] == '\0' ? 0 : quick_login_save();
 }
 
 int
@@ -160,12 +176,16 @@ quick_login_is_key(const struct ssh *ssh, const struct sshkey *key,
 	return in_agent || is_private || quick_key_is_in_file(key, file);
 }
 
-void
+int
 quick_login_mark_early(void)
 {
+	/* Unless this login succeeds, the next one is to ask first. */
+	if (forget_key() != 0)
+		return 0;
 	debug("QuickStart: signing at once, as this key logged in last");
 	quick.early = 1;
 	quick.saved += 3;	/* SERVICE_ACCEPT, none, and the query */
+	return 1;
 }
 
 void
@@ -174,7 +194,6 @@ quick_login_cancel_early(void)
 	debug("QuickStart: the key did not sign");
 	quick.early = 0;
 	quick.saved = 0;
-	memset(quick.known.login, 0, sizeof(quick.known.login));
 }
 
 int
@@ -195,9 +214,6 @@ quick_login_sign_end(const struct ssh *ssh, const struct sshkey *key,
 {
 	if (quick.mode == QUICK_START_NO)
 		return;
-	/* Unless this login succeeds, the next one is to ask first. */
-	if (quick.early)
-		forget_key();
 	free(quick.key);
 	quick.key = NULL;
 	quick.flags = in_agent ? QUICK_AGENT : 0;
@@ -251,12 +267,16 @@ quick_login_done(struct ssh *ssh, const char *method)
 	/* Stock's login is "none", which fails, and then the first key. */
 	if (strcmp(method, "publickey") == 0 && quick.key != NULL &&
 	    !quick.partial && quick.failures == (quick.early ? 0 : 1)) {
-		e.flags |= quick.flags |
-		    (quick.from_zero ? QUICK_FROM_ZERO : 0) |
-		    (quick.sftp && quick.early ? QUICK_SFTP : 0);
 		if (quick_key_digest(ssh, e.host, quick.user, quick.key,
 		    e.login, sizeof(e.login)) != 0)
 			memset(e.login, 0, sizeof(e.login));
+		/* What is known of another host key's server is not of this. */
+		quick.same = e.login[0] != '\0' &&
+		    strcmp(e.login, quick.login) == 0;
+		quick.from_zero &= quick.same;
+		e.flags |= quick.flags |
+		    (quick.from_zero ? QUICK_FROM_ZERO : 0) |
+		    (quick.sftp && quick.early ? QUICK_SFTP : 0);
 	}
 	quick_kex_remember(ssh, &e);
 	if ((quick.known.host[0] == '\0' && e.login[0] == '\0' &&
@@ -271,10 +291,17 @@ int
 quick_login_may_open(const struct ssh *ssh)
 {
 	/* A proxy of a ControlMaster exchanges no keys. */
-	if (ssh->kex == NULL)
+	if (ssh->kex == NULL || !quick.remembered)
 		return 0;
 	return quick_start_session(quick.mode, ssh->kex->flags, ssh->compat,
-	    ssh->authctxt == NULL, quick.from_zero);
+	    ssh->authctxt == NULL, quick.from_zero &&
+	    (quick.early || quick.same));
+}
+
+int
+quick_login_opened_early(void)
+{
+	return quick.presumed;
 }
 
 void
@@ -300,7 +327,7 @@ answered(struct ssh *ssh, int id, int success, void *ctx)
 		return;
 	if (success)
 		error("QuickStart: the server numbers its channels otherwise");
-	forget_key();
+	(void)forget_key();
 	/* The server ends the connection because of the requests behind. */
 	cleanup_exit(255);
 }

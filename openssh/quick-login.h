@@ -40,9 +40,18 @@ struct sshkey;
 
 /*
  * Starts a login: reads what is remembered of a host, by its name in
- * known_hosts, and a user. mode is the option's value.
+ * known_hosts, and a user. mode is the option's value. hostfile is the user's
+ * first file of known hosts, or NULL. If nothing can be remembered beside it,
+ * the mode is QUICK_START_NO.
  */
-void	 quick_login_start(int mode, const char *host, const char *user);
+void	 quick_login_start(int mode, const char *hostfile, const char *host,
+	     const char *user);
+
+/*
+ * Returns 1 if the file had something of the host and the user when the login
+ * started, else 0: then all messages are stock's.
+ */
+int	 quick_login_is_remembered(void);
 
 /*
  * Returns what is remembered of the host and the user, for quick-kex.c to
@@ -70,8 +79,12 @@ int	 quick_login_may_sign(const struct ssh *ssh);
 int	 quick_login_is_key(const struct ssh *ssh, const struct sshkey *key,
 	     int in_agent, int is_private, const char *file, const char *alg);
 
-/* Notes that a signature goes out before the server was asked about the key. */
-void	 quick_login_mark_early(void);
+/*
+ * Notes that a signature goes out before the server was asked about the key,
+ * and forgets the key until the login succeeds. Returns 1, or 0 if the file
+ * still has the key, and the server is to be asked first.
+ */
+int	 quick_login_mark_early(void);
 
 /* Notes that this signature could not be made. The rest of the login asks. */
 void	 quick_login_cancel_early(void);
@@ -84,7 +97,7 @@ void	 quick_login_sign_begin(void);
 
 /*
  * Notes that a key has signed, with the algorithm alg. in_agent: it is in an
- * agent. If the signature is early, the login is forgotten until it succeeds.
+ * agent.
  */
 void	 quick_login_sign_end(const struct ssh *ssh, const struct sshkey *key,
 	     const char *alg, int in_agent);
@@ -107,6 +120,9 @@ void	 quick_login_done(struct ssh *ssh, const char *method);
  * 0.
  */
 int	 quick_login_may_open(const struct ssh *ssh);
+
+/* Returns 1 if a session's requests went out before it was confirmed, else 0. */
+int	 quick_login_opened_early(void);
 
 /* Remembers of a session's channel (id), now confirmed, if its number is 0. */
 void	 quick_login_confirmed(struct ssh *ssh, int id);

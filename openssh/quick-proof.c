@@ -32,7 +32,7 @@ static int pending;		/* the server was asked, and has not answered */
 void
 quick_proof_asked(void)
 {
-	pending = quick_login_entry() != NULL;
+	pending = quick_login_opened_early();
 }
 
 void

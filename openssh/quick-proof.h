@@ -30,7 +30,10 @@ struct ssh;
 
 #define QUICK_PROOF_S	5	/* seconds that ssh waits at most */
 
-/* Notes that the server was asked. Without QuickStart, nothing waits. */
+/*
+ * Notes that the server was asked. Nothing waits unless the session's requests
+ * went out before the session was confirmed, as otherwise the proof comes first.
+ */
 void	 quick_proof_asked(void);
 
 /* Notes that the server has answered. */

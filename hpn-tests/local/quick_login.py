@@ -16,7 +16,7 @@ ASKED = [5, 50, 50, 50]
 
 
 def known(place):                       # noqa: F811
-    return place.path(".ssh/quick_hosts")
+    return place.path("quick_hosts")
 
 
 @pytest.fixture

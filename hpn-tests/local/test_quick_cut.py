@@ -123,7 +123,7 @@ def test_cut(home, wire, quick, whose):
                                         port=PORT).stderr
     ends, total = {}, wire.counted()[0]
     for number, n in enumerate(points(total[whose], 32), 1):
-        put_back(home, ".ssh/quick_hosts", quick)
+        put_back(home, "quick_hosts", quick)
         wire.cut = (whose, n)
         done = login(home, command=command(number), port=PORT)
         settled(home)
@@ -156,7 +156,7 @@ def test_scp_cut(home, wire, quick, whose, target):
     def scp():
         shutil.rmtree(place_, ignore_errors=True)
         os.makedirs(os.path.join(place_, "folder"))
-        put_back(home, ".ssh/quick_hosts", home.path("saved.scp"))
+        put_back(home, "quick_hosts", home.path("saved.scp"))
         words = without(home.ssh("-o", "QuickStart=yes", port=PORT,
                                  level="DEBUG1"), "-p", str(PORT))
         done = home.run([f"{OURS}/scp", "-S", *words, "-P", str(PORT),

@@ -71,7 +71,7 @@ LOGIN, KEX, SINCE = 3, 4, 6
 
 def fields(place):                      # noqa: F811
     """The only line of quick_hosts."""
-    lines = read(place.path(".ssh/quick_hosts")).splitlines()
+    lines = read(place.path("quick_hosts")).splitlines()
     assert len(lines) == 1
     return lines[0].split()
 
@@ -87,7 +87,7 @@ def test_early(home, relay):
     """KEXINIT and the share go out with our banner; all bytes are in stock's
     order, and first_kex_packet_follows is not set."""
     remember(home, quick="no")
-    assert not os.path.exists(home.path(".ssh/quick_hosts"))
+    assert not os.path.exists(home.path("quick_hosts"))
     remember(home)
     assert packets(relay.connections[0].early) == []
     relay.counted()
@@ -152,7 +152,7 @@ def test_tried_again_in_a_day(home, relay):
     silent(home)
     relay.mode = "pass"
     assert fields(home)[SINCE] != "0"
-    path = home.path(".ssh/quick_hosts")
+    path = home.path("quick_hosts")
     for ago_s, quick in ((23 * 3600, False), (25 * 3600, True)):
         words = fields(home)
         words[SINCE] = f"{int(time.time()) - ago_s:x}"
@@ -259,7 +259,7 @@ def test_quotes_are_stocks(home, relay):
         assert said[0] == said[1] and r"\303\\" in said[0]
         for fields_ in [fields(home)]:
             fields_[SINCE] = "0"
-            with open(home.path(".ssh/quick_hosts"), "w") as f:
+            with open(home.path("quick_hosts"), "w") as f:
                 f.write(" ".join(fields_) + "\n")
 
 
@@ -527,7 +527,7 @@ def test_several_machines(home, relay):
 def test_where_nothing_can_be_written(home, relay):
     """What can't be taken back is not guessed."""
     remember(home)
-    os.chmod(home.path(".ssh/quick_hosts"), 0o644)
+    os.chmod(home.path("quick_hosts"), 0o644)
     relay.counted()
     silent(home)
     assert packets(relay.connections[0].early) == []

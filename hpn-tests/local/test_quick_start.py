@@ -1,6 +1,7 @@
 """QuickStart: what ssh sends early, and what becomes of it."""
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from loopback import (OURS, STOCK, place, read,     # noqa: F401
                       wait_until)
 from quick_login import (ASKED, CHANNEL_REQUEST, EOF, HOST, OPEN,   # noqa: F401
                          REQUEST, SIGN_REQUEST, authorize, home, is_quick, key,
-                         known, login, place_key, remember, stop)
+                         known, login, place_key, remember, stop, without)
 
 
 def test_no_is_stock(home):
@@ -34,6 +35,28 @@ def test_no_is_stock(home):
     os.unlink(known(home))
     assert login(home, quick="no").early == ASKED
     assert not os.path.exists(known(home))
+
+
+@pytest.mark.parametrize("tree", [OURS, STOCK])
+@pytest.mark.parametrize("quick", ["yes", "always"])
+def test_a_first_login_is_stock(home, tree, quick):
+    """A host that is not remembered gets what it gets of stock, also from the
+    master of shared connections."""
+    home.sshd(tree)
+    stock = login(home, tree=STOCK)
+    assert login(home, quick=quick).sent == stock.sent
+    assert login(home, quick=quick).sent != stock.sent
+    sent = []
+    for value in (quick, "no"):
+        os.unlink(known(home))
+        log = home.path(f"log.{value}")
+        assert home.run(home.ssh(
+            "-o", f"QuickStart={value}", "-E", log, "-S", home.path("c"), "-M",
+            HOST, "true", level="DEBUG3")).returncode == 0
+        sent.append(re.findall(r"send packet: type (\d+)", read(log)))
+        with open(known(home), "a"):
+            pass
+    assert sent[0] == sent[1] and len(sent[0]) > 5
 
 
 def pinged(done):
@@ -465,26 +488,153 @@ def test_a_file_that_is_not_ours(home, spoil):
         login(home).early == ASKED
 
 
+def beside(hosts):
+    """Options with another file of known hosts: they count, as they are the
+    first."""
+    return ["-o", f"UserKnownHostsFile={hosts}"]
+
+
+def with_hosts(home, hosts, *options, **kwargs):
+    """A login with another file of known hosts, or with ssh's own."""
+    return login(home, *([] if hosts is None else beside(hosts)), *options,
+                 drop=["UserKnownHostsFile=" + home.path("known_hosts")],
+                 **kwargs)
+
+
+def everywhere(home):
+    """All files that are called as ours."""
+    return [os.path.join(folder, name)
+            for folder, _, names in os.walk(home.folder)
+            for name in names if name.startswith("quick_hosts")]
+
+
+def test_beside_known_hosts(home):
+    """In the folder of the first UserKnownHostsFile, ~/.ssh if there is none;
+    folders don't share what they have."""
+    home.sshd()
+    for hosts, path in ((None, ".ssh/quick_hosts"),
+                        ("~/.ssh/other", ".ssh/quick_hosts"),
+                        (home.path("a/hosts") + " " + home.path("b/hosts"),
+                         "a/quick_hosts"),
+                        (home.path("b/hosts"), "b/quick_hosts")):
+        os.makedirs(os.path.dirname(home.path(path)), 0o700, exist_ok=True)
+        there = os.path.exists(home.path(path))
+        done = with_hosts(home, hosts)
+        assert is_quick(done, True) if there else done.early == ASKED
+        assert os.stat(home.path(path)).st_mode & 0o777 == 0o600
+        assert is_quick(with_hosts(home, hosts), True)
+    assert len(everywhere(home)) == 3
+
+
+@pytest.mark.parametrize("hosts", ["none", "/dev/null", "null,first", "link",
+                                   "missing/hosts", "quick_hosts",
+                                   "hardlink"])
+def test_nothing_to_remember_beside(home, hosts):
+    """Who has ssh remember nothing of hosts gets that; and so does who has no
+    folder for it, or calls known_hosts as our file."""
+    home.sshd()
+    path = home.path(hosts)
+    if hosts == "link":
+        os.symlink("/dev/null", path)
+    elif hosts == "hardlink":
+        with open(home.path("quick_hosts"), "w"):
+            os.link(home.path("quick_hosts"), path)
+        os.chmod(path, 0o600)
+    elif hosts == "null,first":
+        path = f"/dev/null {home.path('known_hosts')}"
+    elif hosts in ("none", "/dev/null"):
+        path = hosts
+    before = everywhere(home)
+    login(home, quick="no")             # "none" can't learn the host's key
+    options = ["-o", f"GlobalKnownHostsFile={home.path('known_hosts')}"]
+    first, ours, stock = [with_hosts(home, path, *options, quick=quick)
+                          for quick in ("yes", "yes", "no")]
+    assert first.returncode == ours.returncode == stock.returncode == 0
+    assert ours.sent == stock.sent and ours.early == ASKED, ours.stderr
+    assert everywhere(home) == before
+    assert all(read(path) == "" for path in before)
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o777, 0o770, 0o702, "owner"])
+def test_a_folder_of_others(home, mode):
+    """Where others can put a file, none is written, and none is read that was
+    put there before."""
+    home.sshd()
+    folder = home.path("folder")
+    os.mkdir(folder, 0o700)
+    hosts = os.path.join(folder, "hosts")
+    assert with_hosts(home, hosts).early == ASKED
+    assert is_quick(with_hosts(home, hosts), True)
+    if mode == "owner":
+        os.chown(folder, 65534, -1)
+    else:
+        os.chmod(folder, mode)
+    before = read(os.path.join(folder, "quick_hosts"))
+    done = with_hosts(home, hosts)
+    assert done.returncode == 0 and done.early == ASKED, done.stderr
+    assert "nothing remembered beside" in done.stderr
+    home.run([f"{OURS}/ssh-keygen", "-R", "[127.0.0.1]:2222", "-f", hosts])
+    assert read(os.path.join(folder, "quick_hosts")) == before
+    os.unlink(os.path.join(folder, "quick_hosts"))
+    with_hosts(home, hosts)
+    assert everywhere(home) == []
+
+
 def test_no_home(place):                # noqa: F811
-    """~/.ssh isn't there: not a word."""
+    """~/.ssh isn't there: not a word. ssh makes it for known_hosts."""
     place.sshd()
-    done = place.run(place.ssh("-o", "QuickStart=yes", HOST, "echo ran",
-                               level="INFO"))
+    argv = without(place.ssh("-o", "QuickStart=yes", HOST, "echo ran",
+                             level="INFO"), "UserKnownHostsFile")
+    done = place.run(argv)
     assert done.stdout == "ran\n" and "quick" not in done.stderr
-    assert not os.path.exists(place.path(".ssh"))
+    assert os.path.exists(place.path(".ssh/quick_hosts"))
 
 
 def test_ssh_keygen_forgets(home):
     home.sshd()
     remember(home)
+    assert with_hosts(home, None).early == ASKED
     lines = read(known(home))
-    name = "[127.0.0.1]:2222"
-    home.run([f"{OURS}/ssh-keygen", "-R", "127.0.0.1"])
+    name, own = "[127.0.0.1]:2222", home.path(".ssh/quick_hosts")
+    hosts = ["-f", home.path("known_hosts")]
+    home.run([f"{OURS}/ssh-keygen", "-R", "127.0.0.1", *hosts])
     assert read(known(home)) == lines
-    assert not os.path.exists(home.path(".ssh/known_hosts"))
     home.run([f"{OURS}/ssh-keygen", "-R", name])
+    assert read(known(home)) == lines and read(own) == ""
+    home.run([f"{OURS}/ssh-keygen", "-R", name, *hosts])
     assert read(known(home)) == ""
     assert login(home).early == ASKED
+
+
+def test_ssh_keygen_forgets_without_known_hosts(home):
+    home.sshd()
+    remember(home)
+    os.unlink(home.path("known_hosts"))
+    done = home.run([f"{OURS}/ssh-keygen", "-R", "[127.0.0.1]:2222", "-f",
+                     home.path("known_hosts")])
+    assert "Cannot stat" in done.stderr
+    assert read(known(home)) == ""
+
+
+def test_a_lock_that_is_held(home):
+    """Somebody holds the folder's lock: ssh waits for 0.1 s, then does as
+    stock; ssh-keygen removes the host in spite of it."""
+    home.sshd()
+    remember(home)
+    fd = os.open(home.folder, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    before = read(known(home))
+    done = login(home)
+    assert done.returncode == 0 and done.early == ASKED, done.stderr
+    assert "not written: Resource temporarily" in done.stderr
+    assert done.stderr.count("not written") == 1
+    assert read(known(home)) == before
+    home.run([f"{OURS}/ssh-keygen", "-R", "[127.0.0.1]:2222", "-f",
+              home.path("known_hosts")])
+    assert read(known(home)) == ""
+    os.close(fd)
+    remember(home)
+    assert is_quick(login(home), True)
 
 
 def test_many_at_once(home):
@@ -501,8 +651,10 @@ def test_many_at_once(home):
 
 
 def master(home, quick, *options, server=OURS):
-    """A master of shared connections, and the file that it logs to."""
+    """A master of shared connections to a host that is remembered, and the
+    file that it logs to."""
     home.sshd(server, *options)
+    login(home, quick=quick)
     path, log = home.path("c"), home.path("master.log")
     with open(log, "w") as f:
         home.start(home.ssh("-o", f"QuickStart={quick}", "-o",
@@ -545,6 +697,7 @@ def test_last_channel_waits(home, option):
     env = {**os.environ, "DISPLAY": "127.0.0.1:9",
            "SSH_AUTH_SOCK": Agent(home).path}
     home.sshd()
+    login(home)
     path, log = home.path("c"), home.path("master.log")
     with open(log, "w") as f:
         home.start(home.ssh("-o", "QuickStart=yes", "-o", "ForwardAgent=yes",
@@ -631,6 +784,7 @@ def test_last_channel_runs_once(home, quick):
     as in stock."""
     home.sshd(OURS)
     link, path, ran = Link(home), home.path("c"), home.path("ran")
+    login(home, port=2223)
     master = home.start(home.ssh(
         "-o", f"QuickStart={quick}", "-o", f"ControlPath={path}", "-M", "-N",
         HOST, port=2223), stdin=subprocess.DEVNULL)

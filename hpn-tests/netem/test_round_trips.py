@@ -45,7 +45,8 @@ def test_quick_login(scene, measured):
 
 
 @scenario("login-shared", "netem", 1.2, login=transfer(
-    "1g-200ms", "get", 1, channels=1, ssh_options=["QuickStart yes"]))
+    "1g-200ms", "get", 1, channels=1, logins=1,
+    ssh_options=["QuickStart yes"]))
 def test_shared(scene, measured):
     """Round trips of a command through a ControlMaster (stock: 2)."""
     done = scene["login"]

@@ -264,7 +264,7 @@ entries(void)
 static void
 files(void)
 {
-	char dir[] = "/tmp/quick.XXXXXXXXXX", path[64];
+	char dir[] = "/tmp/quick.XXXXXXXXXX", path[64], hosts[64], *found;
 	struct stat st;
 
 	TEST_START("quick_hosts, the file");
@@ -276,13 +276,33 @@ files(void)
 	ASSERT_INT_EQ(st.st_mode & 07777, 0600);
 	ASSERT_INT_EQ(quick_known_load(&other, path), 0);
 	ASSERT_INT_EQ(memcmp(&known, &other, sizeof(known)), 0);
-	quick_known_forget(path, "a");
+	snprintf(hosts, sizeof(hosts), "%s/known_hosts", dir);
+	quick_known_forget(hosts, "a");
 	ASSERT_INT_EQ(quick_known_load(&other, path), 0);
 	ASSERT_SIZE_T_EQ(other.num, known.num - 1);
 	ASSERT_INT_EQ(chmod(path, 0640), 0);
 	ASSERT_INT_EQ(quick_known_load(&other, path),
 	    SSH_ERR_KEY_BAD_PERMISSIONS);
 	ASSERT_SIZE_T_EQ(other.num, 0);
+	TEST_DONE();
+
+	TEST_START("quick_hosts, beside a file of known hosts");
+	found = quick_known_path(hosts);
+	ASSERT_STRING_EQ(found, path);
+	free(found);
+	ASSERT_PTR_EQ(quick_known_path(NULL), NULL);
+	ASSERT_PTR_EQ(quick_known_path("none"), NULL);
+	ASSERT_PTR_EQ(quick_known_path("/dev/null"), NULL);
+	ASSERT_PTR_EQ(quick_known_path(path), NULL);
+	ASSERT_PTR_EQ(quick_known_path(dir), NULL);
+	ASSERT_INT_EQ(link(path, hosts), 0);
+	ASSERT_PTR_EQ(quick_known_path(hosts), NULL);
+	ASSERT_INT_EQ(unlink(hosts), 0);
+	ASSERT_INT_EQ(chmod(dir, 0720), 0);
+	ASSERT_PTR_EQ(quick_known_path(hosts), NULL);
+	ASSERT_INT_EQ(quick_known_replace(path, "a", "u", NULL, 0),
+	    SSH_ERR_KEY_BAD_PERMISSIONS);
+	ASSERT_INT_EQ(chmod(dir, 0700), 0);
 	ASSERT_INT_EQ(unlink(path), 0);
 	ASSERT_INT_EQ(rmdir(dir), 0);
 	ASSERT_INT_EQ(quick_known_store(&known, path), SSH_ERR_SYSTEM_ERROR);
