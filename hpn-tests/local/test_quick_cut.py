@@ -96,7 +96,7 @@ def test_forged_signature(home, wire, quick):
     only, as with stock."""
     ends = []
     for mode in ("yes", "no"):
-        put_back(home, ".ssh/quick_hosts", quick)
+        put_back(home, "quick_hosts", quick)
         wire.changed = forged
         done = login(home, quick=mode, command=f"touch {home.path('ran')}",
                      port=PORT)
@@ -107,7 +107,7 @@ def test_forged_signature(home, wire, quick):
     assert "incorrect signature" in ends[0][1]
     assert not os.path.exists(home.path("ran"))
     wire.changed = bytes
-    put_back(home, ".ssh/quick_hosts", quick)
+    put_back(home, "quick_hosts", quick)
     assert is_quick(login(home, port=PORT), True)
 
 
