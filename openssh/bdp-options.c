@@ -47,7 +47,7 @@ bdp_options_fill(struct bdp_options *options)
 	if (options->tcp_congestion == NULL)
 		options->tcp_congestion = xstrdup(TCP_CONGESTION_DEFAULT);
 	if (options->quick_start == -1)
-		options->quick_start = QUICK_START_NO;
+		options->quick_start = QUICK_START_YES;
 	if (options->copy_connections == -1)
 		options->copy_connections = 1;
 }

@@ -24,13 +24,13 @@ def test_no_is_stock(home):
     stock = login(home, tree=STOCK)
     remember(home)
     before = read(known(home))
-    for options in (["-o", "QuickStart=no"], []):
-        done = home.run(home.ssh(*options, HOST, "echo ran", level="DEBUG3"))
-        sent = [int(k) for k in re.findall(r"send packet: type (\d+)",
-                                           done.stderr) if int(k) != EOF]
-        assert sent[-len(stock.sent):] == stock.sent
-        assert "QuickStart:" not in done.stderr
-        assert "quick_hosts" not in done.stderr
+    done = home.run(home.ssh("-o", "QuickStart=no", HOST, "echo ran",
+                             level="DEBUG3"))
+    sent = [int(k) for k in re.findall(r"send packet: type (\d+)",
+                                       done.stderr) if int(k) != EOF]
+    assert sent[-len(stock.sent):] == stock.sent
+    assert "QuickStart:" not in done.stderr
+    assert "quick_hosts" not in done.stderr
     assert read(known(home)) == before
     os.unlink(known(home))
     assert login(home, quick="no").early == ASKED
@@ -106,10 +106,20 @@ def test_the_option(home):
                          f"QuickStart={value}", "h"])
         assert f"quickstart {value}\n" in done.stdout
     done = home.run([f"{OURS}/ssh", "-G", "-F", "none", "h"])
-    assert "quickstart no\n" in done.stdout
+    assert "quickstart yes\n" in done.stdout
     done = home.run([f"{OURS}/ssh", "-G", "-o", "QuickStart=maybe", "h"])
     assert done.returncode == 255 and \
         "QuickStart must be no, yes or always" in done.stderr
+
+
+def test_the_default(home):
+    """Without the option, the second login is quick."""
+    home.sshd()
+    argv = home.ssh(HOST, "echo ran", level="DEBUG1")
+    for quick in (False, True):
+        done = home.run(argv)
+        assert done.returncode == 0 and done.stdout == "ran\n"
+        assert ("QuickStart: 6 round trips saved" in done.stderr) == quick
 
 
 def test_ours(home):

@@ -1,5 +1,6 @@
 """What goes over the wire, as a stock peer sees it."""
 
+import contextlib
 import os
 import re
 
@@ -59,8 +60,11 @@ COMMANDS = ["cat", f"cat; head -c {900 * KIB} /dev/zero",
 def conversation(place, ssh, sshd, command):            # noqa: F811
     """Kinds of messages that ssh sent and received, by its own log. (It has
     no line for data, adjusts and pings: those are below.) What the server says
-    of a command's end comes in any order."""
+    of a command's end comes in any order. ssh remembers no other login
+    (QuickStart)."""
     server = place.sshd(sshd)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(place.path("quick_hosts"))
     done = place.run(["sh", "-c", '"$@" < /dev/null 2>&1 > /dev/null', "sh",
                       *place.ssh("root@127.0.0.1", command, tree=ssh,
                                  level="DEBUG3")])
