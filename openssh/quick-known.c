@@ -297,6 +297,24 @@ unlock_folder(int fd)
 		close(fd);
 }
 
+/*
+ * Returns the entry that another one replaces, or NULL. That is the one with its
+ * salt, if there is one: to look for a host costs a HMAC for each line.
+ */
+static struct quick_entry *
+find_old(struct quick_known *known, const char *host, const char *user,
+    const struct quick_entry *entry)
+{
+	size_t i;
+
+	for (i = 0; entry != NULL && i < known->num; i++) {
+		if (strcmp(known->entry[i].host, entry->host) == 0 &&
+		    strcmp(known->entry[i].user, entry->user) == 0)
+			return &known->entry[i];
+	}
+	return quick_known_find(known, host, user);
+}
+
 int
 quick_known_replace(const char *path, const char *host, const char *user,
     const struct quick_entry *entry, int keep_since)
@@ -315,7 +333,7 @@ quick_known_replace(const char *path, const char *host, const char *user,
 	}
 	r = quick_known_load(known, path);
 	if (r == 0 || r == SSH_ERR_INVALID_FORMAT) {
-		while ((old = quick_known_find(known, host, user)) != NULL) {
+		if ((old = find_old(known, host, user, entry)) != NULL) {
 			if (entry != NULL && keep_since &&
 			    strcmp(old->kex, e.kex) == 0 &&
 			    strcmp(old->banner, e.banner) == 0)
