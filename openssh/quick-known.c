@@ -298,8 +298,8 @@ unlock_folder(int fd)
 }
 
 /*
- * Returns the entry that another one replaces, or NULL. That is the one with its
- * salt, if there is one: to look for a host costs a HMAC for each line.
+ * Returns the entry that another one replaces, or NULL. That is the one with
+ * its salt, if there is one: to look for a host costs a HMAC for each line.
  */
 static struct quick_entry *
 find_old(struct quick_known *known, const char *host, const char *user,

@@ -122,7 +122,7 @@ quick_login_save(void)
 	    quick.user, e->login[0] == '\0' && e->kex[0] == '\0' &&
 	    e->flags == 0 ? NULL : e, !quick.guessed)) != 0) {
 		debug_r(r, "QuickStart: %s not written", quick.path);
-		quick.may_write = 0;	/* Whatever it was takes no more time. */
+		quick.may_write = 0;	/* It may take long each time. */
 	}
 	quick.guessed = 0;
 	return r;

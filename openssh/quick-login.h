@@ -121,7 +121,7 @@ void	 quick_login_done(struct ssh *ssh, const char *method);
  */
 int	 quick_login_may_open(const struct ssh *ssh);
 
-/* Returns 1 if a session's requests went out before it was confirmed, else 0. */
+/* Returns 1 if a session's requests did not wait for its number, else 0. */
 int	 quick_login_opened_early(void);
 
 /* Remembers of a session's channel (id), now confirmed, if its number is 0. */

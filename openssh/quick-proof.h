@@ -31,8 +31,8 @@ struct ssh;
 #define QUICK_PROOF_S	5	/* seconds that ssh waits at most */
 
 /*
- * Notes that the server was asked. Nothing waits unless the session's requests
- * went out before the session was confirmed, as otherwise the proof comes first.
+ * Notes that the server was asked. Nothing waits if the session's requests went
+ * out once it had its number: the proof comes first then.
  */
 void	 quick_proof_asked(void);
 

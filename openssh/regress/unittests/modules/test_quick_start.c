@@ -494,7 +494,7 @@ option(void)
 	    "must be no, yes or always");
 	bdp_options_init(&o);
 	bdp_options_fill(&o);
-	ASSERT_INT_EQ(o.quick_start, QUICK_START_NO);
+	ASSERT_INT_EQ(o.quick_start, QUICK_START_YES);
 	bdp_options_free(&o);
 	TEST_DONE();
 }
