@@ -73,8 +73,8 @@ def batch(sftp):
 
 def in_file(name, pattern):
     with open(os.path.join(HERE, name)) as f:
-        return ", ".join(" ".join(found) for found in
-                         re.findall(pattern, f.read(), re.M))
+        return ", ".join(" ".join(found.groups()) for found in
+                         re.finditer(pattern, f.read(), re.M))
 
 
 # Its own window is 24 KiB, 0.24 MB/s here whatever the other end does
@@ -173,8 +173,10 @@ SERVERS = {
         {"exec": openssh("{tree}")["exec"]}, debian=("dropbear-bin",),
         serves=["dropbear", *DROPBEAR.split(), "-F", "-E", "-p", "{port}", "-r",
                 "{home}/host.db"], quick=("exec",)),
+    # Through a window of 64 KiB and Nagle's algorithm, sftp uploads at 0.52 or
+    # 0.55 MB/s by chance, stock as ours: that compares nothing.
     "TinySSH": Peer(
-        openssh("{tree}"), made="tinyssh",
+        {"exec": openssh("{tree}")["exec"]}, made="tinyssh",
         version=lambda: in_file("install", r"^\tversion=(\S+)"),
         serves=["{cache}/tinyssh/serve", "{port}", "{home}",
                 "{build}/stock/sftp-server"]),
