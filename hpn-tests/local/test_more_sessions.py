@@ -170,11 +170,22 @@ def test_not_with_connections(large, option, value):
     """Further connections have windows of their own: ssh is asked for no
     session, and tells the server so."""
     large.serve(rate=2e7)
+    wrapper, log = large.here.path("wrapper"), large.here.path("first.log")
+    with open(wrapper, "w") as f:
+        # Of the first ssh: what it says, and whether it has the socket
+        f.write(f"""#!/bin/sh
+mkdir {wrapper}.first 2>/dev/null || exec {OURS}/ssh "$@"
+echo "socket ${{SSH_SFTP_SESSIONS+is there}}" > {log}
+exec {OURS}/ssh "$@" 2>> {log}
+""")
+    os.chmod(wrapper, 0o755)
     done = large.here.run(large.direct(
-        "scp", "put", f"-{option}", OPTIONS[option] + value))
+        "scp", "put", "-S", wrapper, f"-{option}", OPTIONS[option] + value))
     assert done.returncode == 0, done.stderr
     assert "more sessions, beside" not in done.stderr
-    assert "equesting no-more-sessions@openssh.com" in done.stderr
+    assert read(log).count("equesting no-more-sessions@openssh.com") == 1
+    has_socket = "socket is there\n" in read(log)
+    assert has_socket == ((option, value) != ("X", "2"))
 
 
 @SEVERAL
