@@ -36,6 +36,9 @@ STOCK, ALWAYS = {"10.5p1": (4.2, 3.2), "bookworm": (6.4, 4.2)}.get(
 @scenario("login-quick", "check", 3.2, **again("openssh", ""))
 @scenario("login-quick-yes", "netem", 3.2, **again("openssh", "yes"))
 @scenario("login-quick-no", "netem", 9.2, **again("openssh", "no"))
+# As with GSSAPI, ssh asks before it signs
+@scenario("login-quick-asked", "netem", 7.2,
+          **again("openssh", "", ssh_options=["HostbasedAuthentication yes"]))
 @scenario("login-quick-agent", "netem", 3.2,
           **again("openssh", "yes", agent=True))
 @scenario("login-quick-stock", "netem", STOCK, **again("stock", ""))
