@@ -155,6 +155,10 @@ def login_place(loopback_place):                        # noqa: F811
     return here
 
 
+# 10 MB/s: further logins come before the copy's end, however busy the machine
+LASTS = "-l80000"
+
+
 def ssh_copy(here, *options, direction="put", tree=OURS, tool="scp",
              host="far"):
     ends = [here.path("source"), f"{host}:{here.path('dest')}"]
@@ -180,7 +184,7 @@ def test_the_configuration(login_place, host, options, number):
     """Of that host, as ssh reads it: also Match. -X is first. A loopback is a
     LAN: auto stays at one there."""
     sshd = login_place.sshd(OURS, subsystem())
-    ssh_copy(login_place, *options, host=host)
+    ssh_copy(login_place, LASTS, *options, host=host)
     assert logins(sshd) == number
 
 
@@ -204,7 +208,7 @@ def test_another_ssh(login_place):
         f.write("IgnoreUnknown CopyConnections\n" + config)
     ssh_copy(here, "-X", "connections=auto", tree=STOCK)
     assert logins(sshd) == 1
-    ssh_copy(here, "-X", "connections=3", tree=STOCK)
+    ssh_copy(here, LASTS, "-X", "connections=3", tree=STOCK)
     assert logins(sshd) == 1 + 3
 
 
@@ -228,7 +232,7 @@ def test_through_a_jump_host(login_place):
     there either. auto can't see the path, and stays at one."""
     here = login_place
     sshd = here.sshd(OURS, subsystem())
-    ssh_copy(here, "-l80000", "-J", "hop", "-X", "connections=3")
+    ssh_copy(here, LASTS, "-J", "hop", "-X", "connections=3")
     assert logins(sshd) == 2 * 3
     ssh_copy(here, "-J", "hop", "-X", "connections=auto")
     assert logins(sshd) == 2 * 3 + 2
@@ -247,7 +251,7 @@ def test_a_jump_host_that_asks(login_place):
                 f'esac\nexec {OURS}/ssh "$@"\n')
     os.chmod(program, 0o755)
     jump = f"{program} -F {here.path('config')} -W %h:%p hop"
-    ssh_copy(here, f"-oProxyCommand={jump}", "-X", "connections=3")
+    ssh_copy(here, LASTS, f"-oProxyCommand={jump}", "-X", "connections=3")
     assert logins(sshd) == 2
     assert read(sshd.log).count("Invalid user nosuch") == 2
     assert "Failed password" not in read(sshd.log)
@@ -263,6 +267,6 @@ def test_the_users_algorithms_stay(login_place):
                      f"AuthorizedKeysFile {here.path('rsa')}.pub")
     subprocess.run([f"{OURS}/ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f",
                     here.path("rsa")], check=True)
-    ssh_copy(here, "-i", here.path("rsa"), "-X", "connections=3",
+    ssh_copy(here, LASTS, "-i", here.path("rsa"), "-X", "connections=3",
              "-oPubkeyAcceptedAlgorithms=+ssh-rsa")
     assert logins(sshd) == 3
