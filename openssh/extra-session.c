@@ -184,7 +184,8 @@ open_session(struct ssh *ssh, int fds[2])
 
 /*
  * Receives a byte with two descriptors. Returns 0, or -1: with errno EAGAIN if
- * it is still to come, else if anything else came.
+ * it is still to come, else if anything else came. mm_receive_fd() would wait,
+ * and ssh with it, and tell the user of an error that ends nothing.
  */
 static int
 receive_fds(int sock, int fds[2])

@@ -169,7 +169,10 @@ send_message(struct sftp_sessions *s, u_int type)
 	return send(s->sock, m, sizeof(m), MSG_NOSIGNAL) == sizeof(m) ? 0 : -1;
 }
 
-/* Sends a byte with the descriptor `fd`, twice. Returns 0 or -1. */
+/*
+ * Sends a byte with the descriptor `fd`, twice. Returns 0 or -1. If ssh has
+ * ended, mm_send_fd() would end scp by SIGPIPE.
+ */
 static int
 send_fds(struct sftp_sessions *s, int fd)
 {

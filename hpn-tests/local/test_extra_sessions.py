@@ -229,25 +229,29 @@ def test_a_second_server_fails(place, later):           # noqa: F811
     scp.end()
 
 
+def meets(place, interface):                            # noqa: F811
+    """scp's ssh, paramiko's server that it meets, and its first session."""
+    from hostile import paramiko
+    listener = place.inside(
+        lambda: socket.create_server(("127.0.0.1", PORT)))
+    scp = Scp(place)
+    server = paramiko.Transport(listener.accept()[0])
+    listener.close()
+    server.add_server_key(paramiko.Ed25519Key(filename=place.path("host")))
+    server.start_server(server=interface)
+    return scp, server, server.accept(PATIENCE_S)
+
+
 def test_refused_by_the_server(place):                  # noqa: F811
     """The channel opens, and the subsystem is refused."""
-    paramiko = pytest.importorskip("paramiko")
-    from hostile import Welcoming
+    hostile = pytest.importorskip("hostile")
 
-    class Once(Welcoming):
+    class Once(hostile.Welcoming):
         def check_channel_subsystem_request(self, channel, name):
             self.slow_s += 1
             return self.slow_s == 1
 
-    listener = place.inside(
-        lambda: socket.create_server(("127.0.0.1", PORT)))
-    scp = Scp(place)
-    sock = listener.accept()[0]
-    listener.close()
-    server = paramiko.Transport(sock)
-    server.add_server_key(paramiko.Ed25519Key(filename=place.path("host")))
-    server.start_server(server=Once(0))
-    first = server.accept(PATIENCE_S)
+    scp, server, first = meets(place, Once(0))
     session = scp.session()
     assert session.reply() is None
     first.sendall(b"alive")
@@ -262,7 +266,6 @@ def test_an_open_that_is_not_answered(place):           # noqa: F811
     """A server that never says whether there is a session: ssh ends with the
     first one."""
     hostile = pytest.importorskip("hostile")
-    paramiko = hostile.paramiko
     held = threading.Event()
 
     class Mute(hostile.Welcoming):
@@ -276,15 +279,7 @@ def test_an_open_that_is_not_answered(place):           # noqa: F811
             return True
 
     over = threading.Event()
-    listener = place.inside(
-        lambda: socket.create_server(("127.0.0.1", PORT)))
-    scp = Scp(place)
-    sock = listener.accept()[0]
-    listener.close()
-    server = paramiko.Transport(sock)
-    server.add_server_key(paramiko.Ed25519Key(filename=place.path("host")))
-    server.start_server(server=Mute(0))
-    first = server.accept(PATIENCE_S)
+    scp, server, first = meets(place, Mute(0))
     scp.session()
     assert held.wait(PATIENCE_S)
     # The thread that answers waits, so these go out by themselves.

@@ -540,8 +540,8 @@ def test_beside_known_hosts(home):
                                    "missing/hosts", "quick_hosts",
                                    "hardlink"])
 def test_nothing_to_remember_beside(home, hosts):
-    """Who has ssh remember nothing of hosts gets that; and so does who has no
-    folder for it, or calls known_hosts as our file."""
+    """ssh remembers nothing and logs in as stock if there are no known hosts of
+    the user's, if their folder is missing, or if their file is quick_hosts."""
     home.sshd()
     path = home.path(hosts)
     if hosts == "link":
