@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "quick-data.h"
+#include "quick-gss.h"
 #include "quick-kex.h"
 #include "quick-pair.h"
 #include "quick-ping.h"

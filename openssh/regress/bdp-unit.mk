@@ -48,7 +48,7 @@ BDP_CHANBUF=tests.c test_chanbuf.c
 bdp-test_modules: $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/modules -o $@ \
 	    $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_SFTP) $(BDP_OBJS) \
-	    $(LDFLAGS) $(BDP_FAKES) $(BDP_EVP) $(BDP_LIBS) $(CHANLIBS)
+	    $(LDFLAGS) $(BDP_FAKES) $(BDP_EVP) $(BDP_LIBS) $(CHANLIBS) $(GSSLIBS)
 
 bdp-core: $(BDP_CORE:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_OBJS)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -DBDP_CORE -I. -I$(BDP_SRC)/modules -o $@ \

@@ -43,6 +43,7 @@
 #include "log.h"
 #include "misc.h"
 #include "quick-data.h"
+#include "quick-gss.h"
 #include "quick-hold.h"
 #include "quick-known.h"
 #include "quick-pair.h"
@@ -676,9 +677,25 @@ early_data(void)
 	TEST_DONE();
 }
 
+/* Without credentials, built with GSSAPI or without it */
+static void
+gssapi(void)
+{
+	TEST_START("quick gss");
+	ASSERT_INT_EQ(setenv("KRB5CCNAME", "FILE:/nonexistent", 1), 0);
+	ASSERT_INT_EQ(setenv("KRB5_CLIENT_KTNAME", "/nonexistent", 1), 0);
+	ASSERT_INT_EQ(quick_gss_is_idle("gssapi-with-mic"), 1);
+	ASSERT_INT_EQ(quick_gss_is_idle("gssapi-keyex"), 1);
+	ASSERT_INT_EQ(quick_gss_is_idle("publickey"), 0);
+	ASSERT_INT_EQ(quick_gss_is_idle("hostbased"), 0);
+	ASSERT_INT_EQ(quick_gss_is_idle("gss"), 0);
+	TEST_DONE();
+}
+
 void
 test_quick_start(void)
 {
+	gssapi();
 	messages();
 	lines();
 	guesses();
