@@ -33,6 +33,8 @@ def spec(r, link, trees):
         found["bytes"] = load.bytes
         if load.tree:
             found["tree"] = load.tree
+    if r["kind"] == "copy":
+        found["logins"] = 1     # ours remembers a host that it logged in to
     if r["kind"] == "setup":
         found["bytes"] = 1
     elif r["kind"] == "files":
