@@ -787,11 +787,14 @@ class Link:
             target.shutdown(socket.SHUT_WR)
 
 
-@pytest.mark.parametrize("quick", ["yes", "no"])
-def test_last_channel_runs_once(home, quick):
+@pytest.mark.parametrize("quick,option,early", [
+    ("yes", "-T", True), ("no", "-T", False), ("yes", "-tt", False),
+    ("yes", "-A", False)])
+def test_last_channel_runs_once(home, quick, option, early):
     """A command that went out with its session's opening does not run again
     when the master goes before the answer comes. One that did not go out runs,
     as in stock."""
+    env = {**os.environ, "SSH_AUTH_SOCK": Agent(home).path}
     home.sshd(OURS)
     link, path, ran = Link(home), home.path("c"), home.path("ran")
     login(home, port=2223)
@@ -801,18 +804,18 @@ def test_last_channel_runs_once(home, quick):
     wait_until("the master", lambda: os.path.exists(path))
     time.sleep(0.5)
     link.keep = True
-    ssh = home.start(home.ssh("-o", f"QuickStart={quick}", "-S", path, HOST,
-                              f"echo ran >> {ran}", port=2223),
+    ssh = home.start(home.ssh("-o", f"QuickStart={quick}", "-S", path, option,
+                              HOST, f"echo ran >> {ran}", port=2223),
                      stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                     text=True)
-    if quick == "yes":
+                     text=True, env=env)
+    if early:
         wait_until("the command", lambda: os.path.exists(ran))
     time.sleep(0.5)
     master.kill()
     _, said = ssh.communicate(timeout=300)
     assert read(ran) == "ran\n"
-    assert ssh.returncode == (255 if quick == "yes" else 0), said
-    assert ("master terminated unexpectedly" in said) == (quick == "yes")
+    assert ssh.returncode == (255 if early else 0), said
+    assert ("master terminated unexpectedly" in said) == early
 
 
 def test_last_channel_stock_client(home):
