@@ -332,7 +332,8 @@ quick_kex_is_wrong(struct ssh *ssh, int *timeout_ms)
 		return 0;
 	q.state = AGAIN;
 	*timeout_ms = q.given_ms;
-	if (*timeout_ms > 0) {
+	/* A server that was given less than the user's time gets all of it. */
+	if (*timeout_ms > 0 && !q.limited) {
 		ms = (monotime_double() - q.begun_s) * 1000;
 		*timeout_ms = MAXIMUM(1, q.given_ms - ms);
 	}

@@ -22,7 +22,8 @@ class Relay:
     """mode: what becomes of a connection whose client has sent more than its
     banner: "pass"; "close"; "hang"; or bytes to send, and then to close. With
     always it becomes of every connection. inject is sent behind the server's
-    banner, before in front of it, slow_s earlier if something came early.
+    banner, before in front of it, slow_s earlier if something came early, or
+    with always.
     hangs_with is sent before it hangs."""
 
     def __init__(self, place, mode="pass", inject=b"", always=False,
@@ -65,8 +66,8 @@ class Relay:
                     client.sendall(self.mode)
                 return
             client.sendall(self.before)
-            if len(connection.early) > banner and select.select(
-                    [client], [], [], self.slow_s)[0]:
+            if (self.always or len(connection.early) > banner) and \
+                    select.select([client], [], [], self.slow_s)[0]:
                 return              # the client has closed it
             self.both(client, connection)
 

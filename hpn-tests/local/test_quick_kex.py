@@ -211,6 +211,16 @@ def test_connect_timeout(home, relay):
     assert said[0] == said[1] and "timed out during banner" in said[0]
 
 
+def test_connect_timeout_of_a_slow_server(home, relay):
+    """If ssh waits for less than ConnectTimeout, as it sent something early,
+    the second connection has all of that time."""
+    remember(home)
+    relay.counted()
+    relay.slow_s, relay.always = 12, True
+    good(login(home, "-o", "ConnectTimeout=15"))
+    assert relay.counted() == 2
+
+
 def test_turned_away(home, relay):
     """A server that says why, as sshd for PerSourcePenalties and MaxStartups,
     is not asked twice."""
