@@ -216,9 +216,11 @@ quick_kex_begin(struct ssh *ssh, const char *algs, int proxied, int alive_s,
     int alive_count)
 {
 	struct quick_entry *e = quick_login_entry();
+	uint64_t since;
 
 	if (e == NULL)
 		return 0;
+	since = e->since;
 	ssh->kex->setup = setup;
 	ssh->kex->failed = banner_failed;
 	q.proxied = proxied;
@@ -232,8 +234,10 @@ quick_kex_begin(struct ssh *ssh, const char *algs, int proxied, int alive_s,
 		e->flags &= ~QUICK_WRONG_MAX;
 	/* Unless the server takes it, the next login does not guess. */
 	quick_login_guessed(time(NULL));
-	if (quick_login_save() != 0)
+	if (quick_login_save() != 0) {
+		quick_login_not_guessed(since);
 		return 0;
+	}
 	q.guess = xstrdup(e->kex);
 	q.state = CHOSEN;
 	return 1;

@@ -25,6 +25,7 @@
 #ifdef HAVE_LIBGEN_H
 #include <libgen.h>
 #endif
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +37,10 @@
 #include "atomicio.h"
 #include "hostfile.h"
 #include "log.h"
+#include "misc.h"
 #include "openbsd-compat/openbsd-compat.h"
 #include "quick-known.h"
+#include "quick-start.h"
 #include "sshbuf.h"
 #include "ssherr.h"
 
@@ -212,6 +215,7 @@ quick_known_load(struct quick_known *known, const char *path)
 int
 quick_known_store(const struct quick_known *known, const char *path)
 {
+	sshsig_t on_limit;
 	struct sshbuf *buf;
 	char *tmp = NULL;
 	size_t i;
@@ -223,19 +227,23 @@ quick_known_store(const struct quick_known *known, const char *path)
 		r = quick_entry_put(&known->entry[i], buf);
 	if (r != 0)
 		goto out;
-	if (asprintf(&tmp, "%s.XXXXXXXXXX", path) == -1) {
+	if (asprintf(&tmp, "%s.new", path) == -1) {
 		tmp = NULL;
 		r = SSH_ERR_ALLOC_FAIL;
 		goto out;
 	}
-	/* mkstemp() gives it the mode 0600. */
-	if ((fd = mkstemp(tmp)) == -1) {
+	/* One of that name is of a process that was killed. */
+	if ((unlink(tmp) == -1 && errno != ENOENT) ||
+	    (fd = open(tmp, O_WRONLY|O_CREAT|O_EXCL, 0600)) == -1) {
 		r = SSH_ERR_SYSTEM_ERROR;
 		goto out;
 	}
+	/* Beyond RLIMIT_FSIZE, write() is to fail. */
+	on_limit = ssh_signal(SIGXFSZ, SIG_IGN);
 	if (atomicio(vwrite, fd, sshbuf_mutable_ptr(buf), sshbuf_len(buf)) !=
 	    sshbuf_len(buf))
 		r = SSH_ERR_SYSTEM_ERROR;
+	ssh_signal(SIGXFSZ, on_limit);
 	if (close(fd) == -1 || (r == 0 && rename(tmp, path) == -1))
 		r = SSH_ERR_SYSTEM_ERROR;
 	if (r != 0)
@@ -315,9 +323,30 @@ find_old(struct quick_known *known, const char *host, const char *user,
 	return quick_known_find(known, host, user);
 }
 
+/*
+ * Takes over into entry what is to be kept of the old one, NULL if there is
+ * none. Returns 0 if the old one is to stay, else 1.
+ */
+static int
+merge(struct quick_entry *entry, const struct quick_entry *old, u_int how)
+{
+	int same_login = old != NULL && entry->login[0] != '\0' &&
+	    strcmp(old->login, entry->login) == 0;
+
+	if ((how & QUICK_IF_SAME) != 0 && !same_login)
+		return 0;
+	if ((how & QUICK_KEEP_SINCE) != 0 && old != NULL &&
+	    strcmp(old->kex, entry->kex) == 0 &&
+	    strcmp(old->banner, entry->banner) == 0)
+		entry->since = old->since;
+	if ((how & QUICK_KEEP_FLAGS) != 0 && same_login)
+		entry->flags |= old->flags & (QUICK_FROM_ZERO | QUICK_SFTP);
+	return 1;
+}
+
 int
 quick_known_replace(const char *path, const char *host, const char *user,
-    const struct quick_entry *entry, int keep_since)
+    const struct quick_entry *entry, u_int how, int wait_ms)
 {
 	struct quick_known *known;
 	struct quick_entry *old, e;
@@ -327,23 +356,23 @@ quick_known_replace(const char *path, const char *host, const char *user,
 		return SSH_ERR_ALLOC_FAIL;
 	if (entry != NULL)
 		e = *entry;
-	if ((r = lock_folder(path, QUICK_KNOWN_WAIT_MS, &lock)) != 0) {
+	if ((r = lock_folder(path, wait_ms, &lock)) != 0) {
 		free(known);
 		return r;
 	}
 	r = quick_known_load(known, path);
 	if (r == 0 || r == SSH_ERR_INVALID_FORMAT) {
-		if ((old = find_old(known, host, user, entry)) != NULL) {
-			if (entry != NULL && keep_since &&
-			    strcmp(old->kex, e.kex) == 0 &&
-			    strcmp(old->banner, e.banner) == 0)
-				e.since = old->since;
+		r = 0;
+		old = find_old(known, host, user, entry);
+		if (entry != NULL && !merge(&e, old, how))
+			goto out;
+		if (old != NULL)
 			quick_known_remove(known, old);
-		}
 		if (entry != NULL)
 			quick_known_add(known, &e);
 		r = quick_known_store(known, path);
 	}
+ out:
 	unlock_folder(lock);
 	free(known);
 	return r;
@@ -353,16 +382,19 @@ void
 quick_known_forget(const char *hostfile, const char *host)
 {
 	struct quick_known *known;
-	char *path;
+	char *path, *name;
 	size_t i, before;
 	int lock, r;
 
 	if ((path = quick_known_path(hostfile)) == NULL)
 		return;
-	if ((known = calloc(1, sizeof(*known))) == NULL) {
+	if ((known = calloc(1, sizeof(*known))) == NULL ||
+	    (name = strdup(host)) == NULL) {
+		free(known);
 		free(path);
 		return;
 	}
+	lowercase(name);	/* as ssh has it, but not an alias */
 	/* The user wants it: if somebody has the lock for long, without it. */
 	if ((r = lock_folder(path, FORGET_WAIT_MS, &lock)) != 0)
 		debug_fr(r, "%s", path);
@@ -371,7 +403,8 @@ quick_known_forget(const char *hostfile, const char *host)
 	else if (r == 0) {
 		before = known->num;
 		for (i = known->num; i-- > 0; ) {
-			if (is_host(&known->entry[i], host))
+			if (is_host(&known->entry[i], host) ||
+			    is_host(&known->entry[i], name))
 				quick_known_remove(known, &known->entry[i]);
 		}
 		if (known->num != before &&
@@ -380,5 +413,6 @@ quick_known_forget(const char *hostfile, const char *host)
 	}
 	unlock_folder(lock);
 	free(known);
+	free(name);
 	free(path);
 }

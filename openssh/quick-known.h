@@ -69,19 +69,27 @@ int	 quick_known_load(struct quick_known *known, const char *path);
 int	 quick_known_store(const struct quick_known *known, const char *path);
 
 /* Most milliseconds that ssh waits for others who change the file */
-#define QUICK_KNOWN_WAIT_MS	100
+#define QUICK_KNOWN_WAIT_MS	100	/* while somebody waits for ssh */
+#define QUICK_KNOWN_END_MS	500	/* at its end */
+
+/* How quick_known_replace() treats what the file has */
+#define QUICK_KEEP_SINCE	0x01	/* of the same key exchange and
+					   banner: keeps the time of a guess */
+#define QUICK_KEEP_FLAGS	0x02	/* of the same login: keeps flags, too */
+#define QUICK_IF_SAME		0x04	/* of another login, or if nothing is
+					   there: changes nothing, returns 0 */
 
 /*
  * Replaces the entry of a host and user in a file, or removes it if entry is
- * NULL. Keeps what another process has written meanwhile, which waits for this
- * one. With keep_since, that is true of the time of a guess, too, unless the
- * entry has another key exchange or banner. Returns 0 or an SSH_ERR_* code;
- * then the file is as it was. It is SSH_ERR_KEY_BAD_PERMISSIONS if others may
- * write to the folder.
+ * NULL. how is QUICK_KEEP_* and QUICK_IF_SAME. Entries of others that were
+ * written meanwhile stay. Waits up to wait_ms for a process that changes the
+ * file. Returns 0 or an SSH_ERR_* code; then the file is as it was. It is
+ * SSH_ERR_KEY_BAD_PERMISSIONS if others may write to the folder, and
+ * SSH_ERR_SYSTEM_ERROR with errno EWOULDBLOCK if wait_ms was not enough.
  */
 int	 quick_known_replace(const char *path, const char *host,
-	     const char *user, const struct quick_entry *entry,
-	     int keep_since);
+	     const char *user, const struct quick_entry *entry, u_int how,
+	     int wait_ms);
 
 /*
  * Removes all entries of a host from the file beside a user's file of known

@@ -18,6 +18,7 @@
 
 #include <sys/types.h>
 
+#include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,7 @@ static struct {
 	char	login[48];	/* known.login, as the file had it */
 	int	same;		/* host key, user and key are those of it */
 	int	changed;	/* known is not what the file has */
+	int	unsaved;	/* it was to have it, but others wrote to it */
 	int	guessed;	/* known.since is not what the file has */
 	int	early;		/* a signature went out unasked */
 	int	failures;	/* requests that were refused */
@@ -110,22 +112,40 @@ quick_login_entry(void)
 	return quick.mode == QUICK_START_NO ? NULL : &quick.known;
 }
 
-int
-quick_login_save(void)
+/*
+ * Writes what is known of the host, as quick_known_replace() does. If others
+ * held the lock for too long once, only the end of ssh waits for it again.
+ */
+static int
+save(u_int how, int wait_ms)
 {
 	const struct quick_entry *e = &quick.known;
 	int r = SSH_ERR_KEY_BAD_PERMISSIONS;
 
+	if (quick.unsaved && wait_ms != QUICK_KNOWN_END_MS)
+		return SSH_ERR_SYSTEM_ERROR;
 	quick.changed = 0;
 	/* Another login may have found its guess right or wrong meanwhile. */
+	if (!quick.guessed)
+		how |= QUICK_KEEP_SINCE;
 	if (quick.may_write && (r = quick_known_replace(quick.path, quick.host,
 	    quick.user, e->login[0] == '\0' && e->kex[0] == '\0' &&
-	    e->flags == 0 ? NULL : e, !quick.guessed)) != 0) {
+	    e->flags == 0 ? NULL : e, how, wait_ms)) != 0) {
 		debug_r(r, "QuickStart: %s not written", quick.path);
+		if (r == SSH_ERR_SYSTEM_ERROR && errno == EWOULDBLOCK) {
+			quick.unsaved = 1;
+			return r;
+		}
 		quick.may_write = 0;	/* It may take long each time. */
 	}
 	quick.guessed = 0;
 	return r;
+}
+
+int
+quick_login_save(void)
+{
+	return save(0, QUICK_KNOWN_WAIT_MS);
 }
 
 void
@@ -133,6 +153,13 @@ quick_login_guessed(uint64_t since)
 {
 	quick.known.since = since;
 	quick.changed = quick.guessed = 1;
+}
+
+void
+quick_login_not_guessed(uint64_t since)
+{
+	quick.known.since = since;
+	quick.changed = quick.guessed = 0;
 }
 
 /*
@@ -284,7 +311,7 @@ quick_login_done(struct ssh *ssh, const char *method)
 	    (memcmp(&e, &quick.known, sizeof(e)) == 0 && !quick.changed))
 		return;
 	quick.known = e;
-	quick_login_save();
+	save(QUICK_KEEP_FLAGS, QUICK_KNOWN_WAIT_MS);
 }
 
 int
@@ -314,7 +341,7 @@ quick_login_confirmed(struct ssh *ssh, int id)
 	    c->remote_id != 0)
 		return;
 	quick.known.flags |= QUICK_FROM_ZERO;
-	quick_login_save();
+	save(QUICK_IF_SAME, QUICK_KNOWN_WAIT_MS);
 }
 
 /* Checks the number of a channel that was presumed, once it is confirmed. */
@@ -397,14 +424,16 @@ quick_login_send_data(struct ssh *ssh, int id)
 void
 quick_login_end(void)
 {
-	int takes;
+	u_int how = quick.unsaved ? QUICK_KEEP_FLAGS : QUICK_IF_SAME;
+	int takes, learned;
 
-	if (quick.known.login[0] == '\0' ||
-	    (takes = quick_pair_learned()) == -1 ||
-	    takes == ((quick.known.flags & QUICK_SFTP) != 0))
-		return;
-	quick.known.flags ^= QUICK_SFTP;
-	quick_login_save();
+	learned = quick.known.login[0] != '\0' &&
+	    (takes = quick_pair_learned()) != -1 &&
+	    takes != ((quick.known.flags & QUICK_SFTP) != 0);
+	if (learned)
+		quick.known.flags ^= QUICK_SFTP;
+	if (learned || quick.unsaved)
+		save(how, QUICK_KNOWN_END_MS);
 }
 
 int

@@ -60,7 +60,10 @@ int	 quick_login_is_remembered(void);
  */
 struct quick_entry *quick_login_entry(void);
 
-/* Writes the entry. Returns 0, or an SSH_ERR_* code if the file has not it. */
+/*
+ * Writes the entry. Returns 0, or an SSH_ERR_* code if the file has not it. If
+ * another process kept the file, quick_login_end() tries again.
+ */
 int	 quick_login_save(void);
 
 /*
@@ -68,6 +71,9 @@ int	 quick_login_save(void);
  * it was right. The entry is to be written, with the next change at the latest.
  */
 void	 quick_login_guessed(uint64_t since);
+
+/* Notes that it did not go out. since: as the file had it. */
+void	 quick_login_not_guessed(uint64_t since);
 
 /* Returns 1 if this login may begin with a signature, else 0. */
 int	 quick_login_may_sign(const struct ssh *ssh);
@@ -147,7 +153,10 @@ void	 quick_login_send_data(struct ssh *ssh, int id);
 /* Lets scp or sftp send its requests, if the server is remembered for it. */
 void	 quick_login_offer(void);
 
-/* Remembers what scp or sftp has learned of the server. */
+/*
+ * Remembers what scp or sftp has learned of the server, and what another
+ * process kept ssh from writing.
+ */
 void	 quick_login_end(void);
 
 /*

@@ -628,7 +628,8 @@ def test_ssh_keygen_forgets_without_known_hosts(home):
 
 def test_a_lock_that_is_held(home):
     """Somebody holds the folder's lock: ssh waits for 0.1 s, then does as
-    stock; ssh-keygen removes the host in spite of it."""
+    stock, and tries again at its end; ssh-keygen removes the host in spite of
+    it."""
     home.sshd()
     remember(home)
     fd = os.open(home.folder, os.O_RDONLY)
@@ -637,7 +638,7 @@ def test_a_lock_that_is_held(home):
     done = login(home)
     assert done.returncode == 0 and done.early == ASKED, done.stderr
     assert "not written: Resource temporarily" in done.stderr
-    assert done.stderr.count("not written") == 1
+    assert done.stderr.count("not written") == 2
     assert read(known(home)) == before
     home.run([f"{OURS}/ssh-keygen", "-R", "[127.0.0.1]:2222", "-f",
               home.path("known_hosts")])
@@ -645,6 +646,58 @@ def test_a_lock_that_is_held(home):
     os.close(fd)
     remember(home)
     assert is_quick(login(home), True)
+
+
+def test_a_lock_until_the_end(home):
+    """What a lock kept ssh from writing it writes at its end."""
+    home.sshd()
+    fd = os.open(home.folder, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    ssh = home.start(home.ssh(HOST, "echo ran; cat"), text=True,
+                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                     stderr=subprocess.DEVNULL)
+    assert ssh.stdout.readline() == "ran\n"
+    assert not os.path.exists(known(home))
+    os.close(fd)
+    ssh.communicate(timeout=300)
+    assert ssh.returncode == 0 and is_quick(login(home), True)
+
+
+def test_no_file_may_grow(home):
+    """With a limit that lets nothing be written, logins are as stock's."""
+    home.sshd()
+    login(home, quick="no")             # known_hosts has the host's key
+    for _ in range(2):
+        argv = home.ssh("-o", "QuickStart=yes", HOST, "echo ran")
+        done = home.run(["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *argv])
+        assert (done.returncode, done.stdout) == (0, "ran\n"), done
+        assert everywhere(home) == []
+    remember(home)
+    before = read(known(home))
+    done = home.run(["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *argv])
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done
+    assert everywhere(home) == [known(home)] and read(known(home)) == before
+
+
+def test_forgotten_meanwhile(home):
+    """ssh-keygen -R removes a host while sftp is there: it does not come
+    back."""
+    home.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
+    remember(home)
+    ssh, *options = ["-P" if word == "-p" else word for word in home.ssh()]
+    sftp = home.start([f"{OURS}/sftp", "-S", ssh, *options, HOST], text=True,
+                      stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                      stderr=subprocess.DEVNULL)
+    sftp.stdin.write("pwd\n")
+    sftp.stdin.flush()
+    while "Remote working" not in sftp.stdout.readline():
+        pass
+    assert read(known(home)) != ""
+    home.run([f"{OURS}/ssh-keygen", "-R", "[127.0.0.1]:2222", "-f",
+              home.path("known_hosts")])
+    assert read(known(home)) == ""
+    sftp.communicate(timeout=300)
+    assert read(known(home)) == ""
 
 
 def test_many_at_once(home):

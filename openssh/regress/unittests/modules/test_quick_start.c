@@ -19,6 +19,7 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -265,7 +266,9 @@ entries(void)
 static void
 files(void)
 {
-	char dir[] = "/tmp/quick.XXXXXXXXXX", path[64], hosts[64], *found;
+	char dir[] = "/tmp/quick.XXXXXXXXXX", path[64], hosts[64], fresh[80];
+	char *found;
+	struct rlimit was, small;
 	struct stat st;
 
 	TEST_START("quick_hosts, the file");
@@ -281,6 +284,34 @@ files(void)
 	quick_known_forget(hosts, "a");
 	ASSERT_INT_EQ(quick_known_load(&other, path), 0);
 	ASSERT_SIZE_T_EQ(other.num, known.num - 1);
+	quick_known_forget(hosts, "H0");	/* as ssh-keygen was told */
+	ASSERT_INT_EQ(quick_known_load(&other, path), 0);
+	ASSERT_SIZE_T_EQ(other.num, known.num - 2);
+	TEST_DONE();
+
+	TEST_START("quick_hosts, what a killed process left");
+	snprintf(fresh, sizeof(fresh), "%s.new", path);
+	ASSERT_INT_EQ(symlink(hosts, fresh), 0);
+	ASSERT_INT_EQ(quick_known_store(&other, path), 0);
+	ASSERT_INT_EQ(lstat(fresh, &st), -1);
+	ASSERT_INT_EQ(stat(hosts, &st), -1);
+	TEST_DONE();
+
+	TEST_START("quick_hosts, no file may be so large");
+	ASSERT_INT_EQ(getrlimit(RLIMIT_FSIZE, &was), 0);
+	small = was;
+	small.rlim_cur = 100;
+	ASSERT_INT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+	known = other;
+	quick_known_remove(&known, &known.entry[0]);
+	ASSERT_INT_EQ(quick_known_store(&known, path), SSH_ERR_SYSTEM_ERROR);
+	ASSERT_INT_EQ(setrlimit(RLIMIT_FSIZE, &was), 0);
+	ASSERT_INT_EQ(lstat(fresh, &st), -1);
+	ASSERT_INT_EQ(quick_known_load(&known, path), 0);
+	ASSERT_SIZE_T_EQ(known.num, other.num);		/* it is as before */
+	TEST_DONE();
+
+	TEST_START("quick_hosts, a file that others may read");
 	ASSERT_INT_EQ(chmod(path, 0640), 0);
 	ASSERT_INT_EQ(quick_known_load(&other, path),
 	    SSH_ERR_KEY_BAD_PERMISSIONS);
@@ -301,7 +332,8 @@ files(void)
 	ASSERT_INT_EQ(unlink(hosts), 0);
 	ASSERT_INT_EQ(chmod(dir, 0720), 0);
 	ASSERT_PTR_EQ(quick_known_path(hosts), NULL);
-	ASSERT_INT_EQ(quick_known_replace(path, "a", "u", NULL, 0),
+	ASSERT_INT_EQ(quick_known_replace(path, "a", "u", NULL, 0,
+	    QUICK_KNOWN_WAIT_MS),
 	    SSH_ERR_KEY_BAD_PERMISSIONS);
 	ASSERT_INT_EQ(chmod(dir, 0700), 0);
 	ASSERT_INT_EQ(unlink(path), 0);
@@ -380,10 +412,65 @@ writer(const char *path, int number)
 		_exit(1);
 	for (i = 0; i < 10; i++) {
 		e.since = i;
-		if (quick_known_replace(path, host, "u", &e, 0) != 0)
+		if (quick_known_replace(path, host, "u", &e, 0, 1000) != 0)
 			_exit(1);
 	}
 	_exit(0);
+}
+
+/* Replaces the entry of "h". */
+static int
+replace(const char *path, const struct quick_entry *e, u_int how)
+{
+	return quick_known_replace(path, "h", "u", e, how,
+	    QUICK_KNOWN_WAIT_MS);
+}
+
+/* Returns the flags of the file's only entry, 0 if there is none. */
+static u_int
+only_flags(const char *path)
+{
+	return quick_known_load(&known, path) == 0 && known.num == 1 ?
+	    known.entry[0].flags : 0;
+}
+
+static void
+merges(void)
+{
+	char folder[] = "/tmp/quick.XXXXXX", path[64];
+	struct quick_entry e;
+
+	TEST_START("quick_hosts, what another process found out stays");
+	ASSERT_PTR_NE(mkdtemp(folder), NULL);
+	snprintf(path, sizeof(path), "%s/quick_hosts", folder);
+	ASSERT_INT_EQ(quick_entry_new(&e, "h", "u"), 0);
+	strlcpy(e.login, e.user, sizeof(e.login));	/* any digest */
+	e.flags = QUICK_SFTP;
+	ASSERT_INT_EQ(replace(path, &e, QUICK_IF_SAME), 0);
+	ASSERT_INT_EQ(quick_known_load(&known, path), 0);
+	ASSERT_SIZE_T_EQ(known.num, 0);			/* nothing there */
+	ASSERT_INT_EQ(replace(path, &e, QUICK_KEEP_FLAGS), 0);
+	ASSERT_U_INT_EQ(only_flags(path), QUICK_SFTP);
+	e.flags = QUICK_AGENT;
+	ASSERT_INT_EQ(replace(path, &e, QUICK_KEEP_FLAGS), 0);
+	ASSERT_U_INT_EQ(only_flags(path), QUICK_SFTP | QUICK_AGENT);
+	ASSERT_INT_EQ(replace(path, &e, QUICK_IF_SAME), 0);
+	ASSERT_U_INT_EQ(only_flags(path), QUICK_AGENT);
+	e.login[0] ^= 1;				/* another key's */
+	e.flags = QUICK_FROM_ZERO;
+	ASSERT_INT_EQ(replace(path, &e, QUICK_IF_SAME), 0);
+	ASSERT_U_INT_EQ(only_flags(path), QUICK_AGENT);
+	ASSERT_INT_EQ(replace(path, &e, QUICK_KEEP_FLAGS), 0);
+	ASSERT_U_INT_EQ(only_flags(path), QUICK_FROM_ZERO);
+	e.login[0] = '\0';				/* none may sign */
+	e.flags = QUICK_WRONG;
+	ASSERT_INT_EQ(replace(path, &e, QUICK_KEEP_FLAGS), 0);
+	ASSERT_U_INT_EQ(only_flags(path), QUICK_WRONG);
+	ASSERT_INT_EQ(replace(path, &e, QUICK_KEEP_FLAGS), 0);
+	ASSERT_U_INT_EQ(only_flags(path), QUICK_WRONG);
+	ASSERT_INT_EQ(unlink(path), 0);
+	ASSERT_INT_EQ(rmdir(folder), 0);
+	TEST_DONE();
 }
 
 static void
@@ -400,17 +487,17 @@ together(void)
 	ASSERT_INT_EQ(quick_entry_new(&e, "h", "u"), 0);
 	ASSERT_INT_EQ(quick_entry_set_kex(&e, "k1", "k1,k2", "banner"), 0);
 	e.since = 5;
-	ASSERT_INT_EQ(quick_known_replace(path, "h", "u", &e, 1), 0);
+	ASSERT_INT_EQ(replace(path, &e, QUICK_KEEP_SINCE), 0);
 	e.since = 7;
-	ASSERT_INT_EQ(quick_known_replace(path, "h", "u", &e, 1), 0);
+	ASSERT_INT_EQ(replace(path, &e, QUICK_KEEP_SINCE), 0);
 	ASSERT_INT_EQ(quick_known_load(&known, path), 0);
 	ASSERT_LONG_EQ(known.entry[0].since, 5);
-	ASSERT_INT_EQ(quick_known_replace(path, "h", "u", &e, 0), 0);
+	ASSERT_INT_EQ(replace(path, &e, 0), 0);
 	ASSERT_INT_EQ(quick_known_load(&known, path), 0);
 	ASSERT_LONG_EQ(known.entry[0].since, 7);
 	ASSERT_INT_EQ(quick_entry_set_kex(&e, "k2", "k1,k2", "banner"), 0);
 	e.since = 0;
-	ASSERT_INT_EQ(quick_known_replace(path, "h", "u", &e, 1), 0);
+	ASSERT_INT_EQ(replace(path, &e, QUICK_KEEP_SINCE), 0);
 	ASSERT_INT_EQ(quick_known_load(&known, path), 0);
 	ASSERT_LONG_EQ(known.entry[0].since, 0);
 	TEST_DONE();
@@ -701,6 +788,7 @@ test_quick_start(void)
 	guesses();
 	entries();
 	files();
+	merges();
 	together();
 	decisions();
 	pings();
