@@ -350,14 +350,16 @@ quick_known_replace(const char *path, const char *host, const char *user,
 {
 	struct quick_known *known;
 	struct quick_entry *old, e;
-	int lock, r;
+	int lock, oerrno, r;
 
 	if ((known = calloc(1, sizeof(*known))) == NULL)
 		return SSH_ERR_ALLOC_FAIL;
 	if (entry != NULL)
 		e = *entry;
 	if ((r = lock_folder(path, wait_ms, &lock)) != 0) {
+		oerrno = errno;
 		free(known);
+		errno = oerrno;
 		return r;
 	}
 	r = quick_known_load(known, path);

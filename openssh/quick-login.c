@@ -131,14 +131,14 @@ save(u_int how, int wait_ms)
 	if (quick.may_write && (r = quick_known_replace(quick.path, quick.host,
 	    quick.user, e->login[0] == '\0' && e->kex[0] == '\0' &&
 	    e->flags == 0 ? NULL : e, how, wait_ms)) != 0) {
+		quick.unsaved = r == SSH_ERR_SYSTEM_ERROR &&
+		    errno == EWOULDBLOCK;
 		debug_r(r, "QuickStart: %s not written", quick.path);
-		if (r == SSH_ERR_SYSTEM_ERROR && errno == EWOULDBLOCK) {
-			quick.unsaved = 1;
+		if (quick.unsaved)
 			return r;
-		}
 		quick.may_write = 0;	/* It may take long each time. */
 	}
-	quick.guessed = 0;
+	quick.guessed = quick.unsaved = 0;
 	return r;
 }
 
