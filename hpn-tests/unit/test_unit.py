@@ -19,7 +19,7 @@ def make(tree, *targets):
         ["make", "-s", "-f", "Makefile", "-f",
          os.path.join(OPENSSH, "regress", "bdp-unit.mk"),
          f"BDP_SRC={UNITTESTS}", *targets],
-        cwd=tree, capture_output=True, text=True, timeout=900)
+        cwd=tree, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
 
 

@@ -51,6 +51,11 @@
 #include "fixture.h"
 #include "../../plain_packet.h"
 
+#ifndef SSH2_MSG_PING		/* older than 9.5: no peer takes pings */
+# define SSH2_MSG_PING	192
+# define KEX_HAS_PING	0
+#endif
+
 #define RATE		125000		/* bytes/ms, 1 Gbit/s */
 #define BOUNDED		KEX_HAS_BOUNDED_INPUT
 
@@ -406,6 +411,10 @@ probes(int ping)
 	u_char reply;
 
 	ASSERT_PTR_NE(b, NULL);
+	if (ping && KEX_HAS_PING == 0) {
+		sshbuf_free(b);
+		return;
+	}
 	start(0, BOUNDED | (ping ? KEX_HAS_PING : 0), LIMIT);
 	c = conn_channel(&conn, "session");
 	c->remote_id = 77;
@@ -606,6 +615,10 @@ rekeying(int ping)
 	u_char type = ping ? SSH2_MSG_PING : SSH2_MSG_CHANNEL_REQUEST;
 	Channel *c;
 
+	if (ping && KEX_HAS_PING == 0) {
+		sshbuf_free(b);
+		return;
+	}
 	start(0, BOUNDED | (ping ? KEX_HAS_PING : 0), LIMIT);
 	fake.path_errno = ENOTSOCK;
 	conn.ssh->kex->done = 0;
@@ -940,12 +953,16 @@ test_channel_window(void)
 	fixture_run("channel window, late segments", late);
 	fixture_run("channel window, how often the socket is asked", asks);
 	fixture_run_both("channel window, probes by request and ping", probes);
-	fixture_run("channel window, a pong's packet is timed", pong);
-	fixture_run("channel window, a probe when it is needed", needed);
+	if (KEX_HAS_PING != 0) {
+		fixture_run("channel window, a pong's packet is timed", pong);
+		fixture_run("channel window, a probe when it is needed",
+		    needed);
+		fixture_run("channel window, a forwarder's round trip",
+		    forwarder);
+		fixture_run_both("channel window, SSH's round trip takes over",
+		    takes_over);
+	}
 	fixture_run("channel window, what is timed", timed);
-	fixture_run("channel window, a forwarder's round trip", forwarder);
-	fixture_run_both("channel window, SSH's round trip takes over",
-	    takes_over);
 	fixture_run_both("channel window, no probe while keys are renewed",
 	    rekeying);
 	fixture_run("channel window, a probe whose channel is gone", abandoned);

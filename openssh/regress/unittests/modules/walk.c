@@ -37,6 +37,10 @@
 #include "fake.h"
 #include "walk.h"
 
+#ifndef KEX_HAS_PING		/* older than 9.5: no peer takes pings */
+# define KEX_HAS_PING	0
+#endif
+
 #define BASE		((uint32_t)CHAN_SES_WINDOW_DEFAULT)
 #define MIB		(1024U * 1024)
 
