@@ -62,7 +62,8 @@ int	 quick_kex_go_on(struct ssh *ssh,
 /*
  * Returns 1 if the server did not take what was early, else 0. It returns 1
  * once, and closes the connection: ssh is as before it was connected.
- * *timeout_ms: what is left of the time for banners.
+ * *timeout_ms: what is left of the time for banners; all of it if the server
+ * had less than that.
  */
 int	 quick_kex_is_wrong(struct ssh *ssh, int *timeout_ms);
 

@@ -75,7 +75,7 @@ int	 quick_known_store(const struct quick_known *known, const char *path);
 /* How quick_known_replace() treats what the file has */
 #define QUICK_KEEP_SINCE	0x01	/* of the same key exchange and
 					   banner: keeps the time of a guess */
-#define QUICK_KEEP_FLAGS	0x02	/* of the same login: keeps flags, too */
+#define QUICK_KEEP_FLAGS	0x02	/* of the same login: adds its flags */
 #define QUICK_IF_SAME		0x04	/* of another login, or if nothing is
 					   there: changes nothing, returns 0 */
 

@@ -115,14 +115,15 @@ quick_login_entry(void)
 /*
  * Writes what is known of the host, as quick_known_replace() does. If others
  * held the lock for too long once, only the end of ssh waits for it again.
+ * Returns 0, or an SSH_ERR_* code if the file has not it.
  */
 static int
-save(u_int how, int wait_ms)
+save(u_int how, int at_end)
 {
 	const struct quick_entry *e = &quick.known;
 	int r = SSH_ERR_KEY_BAD_PERMISSIONS;
 
-	if (quick.unsaved && wait_ms != QUICK_KNOWN_END_MS)
+	if (quick.unsaved && !at_end)
 		return SSH_ERR_SYSTEM_ERROR;
 	quick.changed = 0;
 	/* Another login may have found its guess right or wrong meanwhile. */
@@ -130,7 +131,8 @@ save(u_int how, int wait_ms)
 		how |= QUICK_KEEP_SINCE;
 	if (quick.may_write && (r = quick_known_replace(quick.path, quick.host,
 	    quick.user, e->login[0] == '\0' && e->kex[0] == '\0' &&
-	    e->flags == 0 ? NULL : e, how, wait_ms)) != 0) {
+	    e->flags == 0 ? NULL : e, how,
+	    at_end ? QUICK_KNOWN_END_MS : QUICK_KNOWN_WAIT_MS)) != 0) {
 		quick.unsaved = r == SSH_ERR_SYSTEM_ERROR &&
 		    errno == EWOULDBLOCK;
 		debug_r(r, "QuickStart: %s not written", quick.path);
@@ -145,7 +147,7 @@ save(u_int how, int wait_ms)
 int
 quick_login_save(void)
 {
-	return save(0, QUICK_KNOWN_WAIT_MS);
+	return save(0, 0);
 }
 
 void
@@ -311,7 +313,7 @@ quick_login_done(struct ssh *ssh, const char *method)
 	    (memcmp(&e, &quick.known, sizeof(e)) == 0 && !quick.changed))
 		return;
 	quick.known = e;
-	save(QUICK_KEEP_FLAGS, QUICK_KNOWN_WAIT_MS);
+	save(QUICK_KEEP_FLAGS, 0);
 }
 
 int
@@ -341,7 +343,7 @@ quick_login_confirmed(struct ssh *ssh, int id)
 	    c->remote_id != 0)
 		return;
 	quick.known.flags |= QUICK_FROM_ZERO;
-	save(QUICK_IF_SAME, QUICK_KNOWN_WAIT_MS);
+	save(QUICK_IF_SAME, 0);
 }
 
 /* Checks the number of a channel that was presumed, once it is confirmed. */
@@ -433,7 +435,7 @@ quick_login_end(void)
 	if (learned)
 		quick.known.flags ^= QUICK_SFTP;
 	if (learned || quick.unsaved)
-		save(how, QUICK_KNOWN_END_MS);
+		save(how, 1);
 }
 
 int

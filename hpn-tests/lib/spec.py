@@ -176,8 +176,8 @@ class Spec(Path):
                         "as in ssh_config; the default if left out", OPENSSH)
     ssh_options: list = moves(OPTIONS, "lines of ssh_config", OPENSSH)
     sshd_options: list = moves(OPTIONS, "lines of sshd_config", OPENSSH)
-    logins: int = moves(Whole(0, 9), "log in this often before; so ARP's "
-                        "cache is not empty, with 0 either", OPENSSH)
+    logins: int = moves(Whole(0, 9), "log in this often before; with 0, "
+                        "only ARP resolves the address", OPENSSH)
     agent: bool = moves(FLAG, "the user's key is in an agent only", OPENSSH)
     connections: object = moves(
         OneOf(*range(1, 9), "auto"), "`-X connections=`, of a client of ours",

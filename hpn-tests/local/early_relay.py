@@ -23,8 +23,7 @@ class Relay:
     banner: "pass"; "close"; "hang"; or bytes to send, and then to close. With
     always it becomes of every connection. inject is sent behind the server's
     banner, before in front of it, slow_s earlier if something came early, or
-    with always.
-    hangs_with is sent before it hangs."""
+    with always. hangs_with is sent before it hangs."""
 
     def __init__(self, place, mode="pass", inject=b"", always=False,
                  before=b""):
