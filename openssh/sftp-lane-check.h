@@ -30,7 +30,8 @@ int	 sftp_lane_check_get(struct sftp_job *job);
 
 /*
  * For an upload: the lane sees a directory with a random name that the first
- * lane has made in it, and that is removed at once.
+ * lane has made in it, and that is removed at once. A session of the same
+ * connection leaves no such trace: it sees a file that the first lane writes.
  */
 int	 sftp_lane_check_put(struct sftp_job *job);
 

@@ -160,7 +160,7 @@ sftp_lane_sessions_use(void)
 {
 	struct sftp_lane_source source = {
 		.open = open_session, .may_open = may_open, .later = 1,
-		.what = "session"
+		.same_peer = 1, .what = "session"
 	};
 
 	if (sessions() == NULL)

@@ -69,6 +69,12 @@ sftp_lanes_source(const struct sftp_lane_source *s)
 	source = *s;
 }
 
+int
+sftp_lanes_same_peer(void)
+{
+	return source.same_peer;
+}
+
 const char *
 sftp_lanes_what(void)
 {

@@ -73,6 +73,7 @@ struct sftp_lane_source {
 	 */
 	int (*may_open)(void *ctx, double now_s);
 	int later;		/* 1: there may never be a reason to */
+	int same_peer;		/* 1: they end at the first lane's machine */
 	const char *what;	/* what a lane is to users, in one word */
 	void *ctx;
 };
@@ -82,6 +83,9 @@ void	 sftp_lanes_max(u_int lanes);
 
 /* Says where lanes come from. It is copied. */
 void	 sftp_lanes_source(const struct sftp_lane_source *source);
+
+/* Returns 1 if lanes of that source end at the first one's machine, else 0. */
+int	 sftp_lanes_same_peer(void);
 
 /* Returns the word for a lane of that source. */
 const char *sftp_lanes_what(void);

@@ -23,6 +23,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "sftp.h"
 #include "sftp-common.h"
@@ -31,6 +33,7 @@
 #include "sftp-slots.h"
 #include "sftp-tree.h"
 #include "sftp-tree-state.h"
+#include "xmalloc.h"
 
 extern volatile sig_atomic_t interrupted;
 
@@ -66,6 +69,11 @@ set_complete(struct sftp_tree *tree, struct worker *w)
 	if (!w->file_incomplete)
 		return;
 	w->file_incomplete = 0;
+	if (w->begun != NULL) {
+		TAILQ_REMOVE(&tree->begun, w, begun_entry);
+		free(w->begun);
+		w->begun = NULL;
+	}
 	tree->slots.incomplete--;
 	wake_open_waiter(tree);
 }
@@ -103,6 +111,29 @@ sftp_tree_begin_file(struct sftp_tree *tree, const char *path)
 	w = current_worker(tree);
 	w->file_incomplete = 1;
 	w->incomplete_id = sftp_incomplete_begin(path);
+	if (w->server == &tree->servers[0]) {
+		w->begun = xstrdup(path);
+		TAILQ_INSERT_HEAD(&tree->begun, w, begun_entry);
+	}
+	return 0;
+}
+
+const char *
+sftp_tree_begun(const struct sftp_tree *tree)
+{
+	return TAILQ_EMPTY(&tree->begun) ? NULL :
+	    TAILQ_FIRST(&tree->begun)->begun;
+}
+
+int
+sftp_tree_is_begun(const struct sftp_tree *tree, const char *path)
+{
+	struct worker *w;
+
+	TAILQ_FOREACH(w, &tree->begun, begun_entry) {
+		if (strcmp(w->begun, path) == 0)
+			return 1;
+	}
 	return 0;
 }
 

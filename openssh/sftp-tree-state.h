@@ -55,8 +55,11 @@ struct worker {
 	int writes;		/* 1: it writes to the local file dev, ino */
 	dev_t dev;
 	ino_t ino;
+	char *begun;		/* path of a file that the first lane copies,
+				 * until it is complete; or NULL */
 	TAILQ_HEAD(, reply) replies;	/* to be taken by its job */
 	TAILQ_ENTRY(worker) writer_entry;
+	TAILQ_ENTRY(worker) begun_entry;
 };
 
 RB_HEAD(requests, request);
@@ -92,6 +95,7 @@ struct sftp_tree {
 	struct sftp_fiber_list end_waiters;	/* until a file's job ends */
 	struct sftp_fiber_list open_waiters;	/* until a file is complete */
 	TAILQ_HEAD(, worker) writers;	/* workers that write to a file */
+	TAILQ_HEAD(, worker) begun;	/* those with such a file, last first */
 	double began_s;		/* when the copy began */
 	double lanes_s;		/* when lanes may be opened */
 	u_int lanes_next;	/* the lane that is looked at first */

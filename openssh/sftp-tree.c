@@ -97,6 +97,7 @@ tree_new(u_int handles,
 	TAILQ_INIT(&tree->end_waiters);
 	TAILQ_INIT(&tree->open_waiters);
 	TAILQ_INIT(&tree->writers);
+	TAILQ_INIT(&tree->begun);
 	config.ctx = tree;
 	if ((tree->fibers = sftp_fibers_new(&config)) == NULL) {
 		free(tree);

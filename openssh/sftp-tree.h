@@ -126,6 +126,15 @@ void	 sftp_tree_dir_sent(struct sftp_tree *tree, int depth);
 int	 sftp_tree_begin_file(struct sftp_tree *tree, const char *path);
 
 /*
+ * Returns the path of the file that the first lane has begun last and that is
+ * not complete, or NULL if there is none. Good until the caller waits.
+ */
+const char *sftp_tree_begun(const struct sftp_tree *tree);
+
+/* Returns 1 if the file at path is still one of these, else 0. */
+int	 sftp_tree_is_begun(const struct sftp_tree *tree, const char *path);
+
+/*
  * Notes that all that makes that file complete has been sent. Replies may be
  * outstanding.
  */

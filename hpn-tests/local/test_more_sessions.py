@@ -250,6 +250,37 @@ def test_no_second_session(request, kind, what):
     assert digests(far.source) == digests(far.dest)
 
 
+@pytest.mark.parametrize("same", [False, True])
+def test_another_root(tree, same):
+    """A session that sees other files gets none of a tree; and none leaves a
+    trace at the target."""
+    other = tree.here.path("other")
+    os.makedirs(f"{other}/source")
+    os.mkdir(tree.dest)
+    seen = tree.here.path("seen")
+    bound = tree.here.path("bound")
+    with open(bound, "w") as f:
+        f.write(f"#!/bin/sh\nexec unshare -m sh -c 'mount --bind "
+                f"{tree.dest if same else other} {tree.dest} && "
+                f"exec {STOCK}/sftp-server'\n")
+    os.chmod(bound, 0o755)
+    tree.serve(more=f"run={bound}", server=f"${{run:-{STOCK}/sftp-server}}")
+    watch = tree.here.start(
+        ["sh", "-c", f"while sleep 0.01; do ls -a {tree.dest}; done"],
+        stdout=open(seen, "w"))
+    argv = tree.argv("scp", "put", recursive=True)
+    argv[-1] += "/"
+    done = tree.here.run(argv)
+    watch.terminate()
+    watch.wait()
+    assert done.returncode == 0, done.stderr
+    assert tree.sessions() > 1
+    assert ("a lane has other files" in done.stderr) == (not same)
+    assert digests(tree.source) == digests(f"{tree.dest}/source")
+    assert os.listdir(f"{other}/source") == []
+    assert set(read(seen).split()) <= {".", "..", "source"}
+
+
 def test_forced_command(large):
     """A restricted account, which has sftp and nothing else."""
     assert large.serve().here.path("server")
