@@ -35,6 +35,8 @@ def spec(r, link, trees):
             found["tree"] = load.tree
     if r["kind"] == "copy":
         found["logins"] = 1     # ours remembers a host that it logged in to
+        if r["direction"] == "put":
+            found["solid"] = 1  # as files are, mostly
     if r["kind"] == "setup":
         found["bytes"] = 1
     elif r["kind"] == "files":

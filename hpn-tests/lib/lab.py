@@ -111,8 +111,11 @@ def run(spec, name, progress=None, cpu=0, reuse=False):
         return transfer
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
+    # A tree has no holes, at either end, and files may take 3/4 of the memory.
+    tree_gib = 2 * spec.bytes / 0.75 / (1 << 30) if spec.tree else 0
     timeout_s = 900 + int(spec.bytes * max(1e-7, 8e-6 / spec.rate_mbit))
-    argv = [os.path.join(MACHINE, "run"), "-o", folder, "-m", "8G",
+    argv = [os.path.join(MACHINE, "run"), "-o", folder,
+            "-m", f"{max(8, int(tree_gib) + 3)}G",
             "-s", str(spec.seed or 1), "-t", str(timeout_s),
             sys.executable, os.path.join(GUEST, "transfer.py"),
             json.dumps(with_paths(spec))]

@@ -185,6 +185,8 @@ class Spec(Path):
     unpaced: int = moves(FLAG, "`-X pace=off`: with `connections`", COPIES)
     sessions: int = moves(Whole(1, 10), "`-X sessions=`, of a client of ours",
                           COPIES)
+    solid: int = moves(FLAG, "the file has no holes: one with holes is not "
+                       "copied in parts", COPIES)
     # What else happens
     reader: dict = moves(
         READER, "a slow reader: reads `rate` bytes a second; or stops after "
