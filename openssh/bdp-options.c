@@ -37,6 +37,7 @@ bdp_options_init(struct bdp_options *options)
 	options->tcp_congestion = NULL;
 	options->quick_start = -1;
 	options->copy_connections = -1;
+	options->copy_sessions = -1;
 }
 
 void
@@ -50,6 +51,8 @@ bdp_options_fill(struct bdp_options *options)
 		options->quick_start = QUICK_START_YES;
 	if (options->copy_connections == -1)
 		options->copy_connections = 1;
+	if (options->copy_sessions == -1)
+		options->copy_sessions = 0;
 }
 
 void
@@ -109,7 +112,7 @@ parse_quick_start(struct bdp_options *options, const char *arg, int active)
 }
 
 const char *
-bdp_options_connections(const char *arg, int *connections)
+bdp_options_number(const char *arg, int max, int *number)
 {
 	const char *errstr;
 	int n;
@@ -117,38 +120,53 @@ bdp_options_connections(const char *arg, int *connections)
 	if (arg == NULL)
 		return "missing argument";
 	if (strcasecmp(arg, "auto") == 0) {
-		*connections = 0;
+		*number = 0;
 		return NULL;
 	}
-	n = strtonum(arg, 1, BDP_OPTIONS_CONNECTIONS, &errstr);
+	n = strtonum(arg, 1, max, &errstr);
 	if (errstr == NULL)
-		*connections = n;
+		*number = n;
 	return errstr;
 }
 
 const char *
-bdp_options_connections_text(int connections)
+bdp_options_number_text(int number)
 {
 	static char text[16];
 
-	if (connections == 0)
+	if (number == 0)
 		return "auto";
-	snprintf(text, sizeof(text), "%d", connections);
+	snprintf(text, sizeof(text), "%d", number);
 	return text;
+}
+
+/* Parses a number into *option, if that is not set yet. */
+static const char *
+parse_number(const char *arg, int max, int active, int *option)
+{
+	const char *errstr;
+	int value;
+
+	if ((errstr = bdp_options_number(arg, max, &value)) != NULL)
+		return errstr;
+	if (active && *option == -1)
+		*option = value;
+	return NULL;
 }
 
 static const char *
 parse_copy_connections(struct bdp_options *options, const char *arg,
     int active)
 {
-	const char *errstr;
-	int value;
+	return parse_number(arg, BDP_OPTIONS_CONNECTIONS, active,
+	    &options->copy_connections);
+}
 
-	if ((errstr = bdp_options_connections(arg, &value)) != NULL)
-		return errstr;
-	if (active && options->copy_connections == -1)
-		options->copy_connections = value;
-	return NULL;
+static const char *
+parse_copy_sessions(struct bdp_options *options, const char *arg, int active)
+{
+	return parse_number(arg, BDP_OPTIONS_SESSIONS, active,
+	    &options->copy_sessions);
 }
 
 static const struct keyword {
@@ -159,6 +177,7 @@ static const struct keyword {
 	{ "TCPCongestion",	parse_tcp_congestion },
 	{ "QuickStart",		parse_quick_start },
 	{ "CopyConnections",	parse_copy_connections },
+	{ "CopySessions",	parse_copy_sessions },
 };
 
 /* Returns NULL for a keyword that is not ours. */

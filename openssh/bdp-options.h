@@ -38,10 +38,14 @@ struct bdp_options {
 	char	*tcp_congestion;	/* names, by preference; NULL: unset */
 	int	quick_start;		/* QUICK_START_*; -1: unset, or sshd */
 	int	copy_connections;	/* 0: auto; -1: unset, or sshd */
+	int	copy_sessions;		/* 0: auto; -1: unset, or sshd */
 };
 
 /* The most connections of a copy, with the first */
 #define BDP_OPTIONS_CONNECTIONS	8
+
+/* The most sessions of a copy's connection, with the first */
+#define BDP_OPTIONS_SESSIONS	10
 
 /*
  * Keywords: as users write them, and as the tables have them. "o" and "s" are
@@ -55,7 +59,8 @@ struct bdp_options {
 #define BDP_CLIENT_OPTIONS(entry) \
 	BDP_OPTIONS(entry) \
 	entry(QuickStart, "quickstart") \
-	entry(CopyConnections, "copyconnections")
+	entry(CopyConnections, "copyconnections") \
+	entry(CopySessions, "copysessions")
 
 /* readconf.c: the opcodes, the table of keywords, and the cases */
 #define BDP_CLIENT_OPCODE(option, name)		o##option,
@@ -113,7 +118,9 @@ struct bdp_options {
 	dump_cfg_string(oQuickStart, \
 	    bdp_options_quick_start((options)->quick_start)); \
 	dump_cfg_string(oCopyConnections, \
-	    bdp_options_connections_text((options)->copy_connections));
+	    bdp_options_number_text((options)->copy_connections)); \
+	dump_cfg_string(oCopySessions, \
+	    bdp_options_number_text((options)->copy_sessions));
 #define BDP_DUMP_ALONE_s(options)
 
 /* Marks all options as unset; frees nothing. */
@@ -140,13 +147,14 @@ const char *bdp_options_name(const char *keyword);
 const char *bdp_options_quick_start(int value);
 
 /*
- * Parses a value of CopyConnections, or of `-X connections=`: "auto", for which
- * *connections is 0, or a number. Returns NULL, or what is wrong with it.
+ * Parses a value of CopyConnections or CopySessions, or of `-X connections=` or
+ * `-X sessions=`: "auto", for which *number is 0, or a number from 1 to `max`.
+ * Returns NULL, or what is wrong with it.
  */
-const char *bdp_options_connections(const char *arg, int *connections);
+const char *bdp_options_number(const char *arg, int max, int *number);
 
-/* Returns a value of CopyConnections as the man page writes it. */
-const char *bdp_options_connections_text(int connections);
+/* Returns such a value as the man page writes it. Good until the next call. */
+const char *bdp_options_number_text(int number);
 
 /* Copies the options that are set in src. */
 void	 bdp_options_copy(struct bdp_options *dst,

@@ -40,6 +40,7 @@
 #include "channel-sender.h"
 #include "clientloop.h"
 #include "compat.h"
+#include "extra-limit.h"
 #include "extra-session.h"
 #include "log.h"
 #include "misc.h"
@@ -61,15 +62,20 @@ static struct {
 	int	 first;			/* channel of the first session */
 	int	 control;		/* channel of the socket, or -1 */
 	int	 ended;			/* 1: the first session has ended */
-	int	 ids[EXTRA_SESSION_MAX];	/* channels of the others */
+	int	 is_asked;		/* 1: the user wants more sessions */
+	u_int	 limit;			/* on sessions, with the first */
+	int	 ids[EXTRA_LIMIT_MAX - 1];	/* channels of the others */
 	u_int	 nids;
 	int	 subsystem;
 	struct sshbuf *command;
 } extra = { .fd = -1, .first = -1, .control = -1 };
 
-/* Returns the socket that the variable's value names, or -1. */
+/*
+ * Returns the socket that the variable's value names, or -1. Sets *is_asked to
+ * 1 if the user wants sessions, else to 0.
+ */
 static int
-socket_of(const char *value)
+socket_of(const char *value, int *is_asked)
 {
 	struct stat st;
 	uid_t uid;
@@ -79,7 +85,10 @@ socket_of(const char *value)
 	socklen_t len = sizeof(type);
 
 	if (sscanf(value, "%9d:%19llu%n", &fd, &inode, &end) != 2 ||
-	    value[end] != '\0' || fd <= STDERR_FILENO)
+	    fd <= STDERR_FILENO)
+		return -1;
+	*is_asked = value[end] == '\0';
+	if (!*is_asked && strcmp(value + end, EXTRA_SESSION_AUTO) != 0)
 		return -1;
 	if (fstat(fd, &st) == -1 || !S_ISSOCK(st.st_mode) ||
 	    (unsigned long long)st.st_ino != inode)
@@ -97,8 +106,10 @@ int
 extra_session_inherit(void)
 {
 	const char *value = getenv(EXTRA_SESSION_ENV);
-	int fd = value == NULL ? -1 : socket_of(value), lowest, kept;
+	int fd = -1, lowest, kept;
 
+	if (value != NULL)
+		fd = socket_of(value, &extra.is_asked);
 	unsetenv(EXTRA_SESSION_ENV);
 	/* Out of the way of that of quick-pair.h, which goes first */
 	kept = fd == -1 ? -1 : fcntl(fd, F_DUPFD, STDERR_FILENO + 3);
@@ -165,7 +176,7 @@ open_session(struct ssh *ssh, int fds[2])
 	Channel *c;
 	int err;
 
-	if (extra.nids >= EXTRA_SESSION_MAX ||
+	if (extra.nids + 1 >= extra.limit ||
 	    (err = open(_PATH_DEVNULL, O_WRONLY)) == -1) {
 		debug_f("no session: %u are open", extra.nids);
 		close(fds[0]);
@@ -316,21 +327,39 @@ read_message(struct ssh *ssh, Channel *c)
 	return 0;
 }
 
+/* Returns the limit on this connection's sessions, with the first. */
+static u_int
+limit_of(struct ssh *ssh, int option)
+{
+	struct extra_limit_facts f = { .is_asked = extra.is_asked,
+	    .option = option };
+	struct path_info tcp = { 0 };
+
+	/* The windows of a server with bounded input follow the path. */
+	f.follows = (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0;
+	f.is_openssh = (ssh->compat & SSH_NEW_OPENSSH) != 0;
+	if (ssh_packet_connection_is_on_socket(ssh))
+		(void)tcp_path_probe(ssh_packet_get_connection_out(ssh), &tcp);
+	f.rtt_us = tcp.min_rtt_us;
+	return extra_limit(&f);
+}
+
 int
 extra_session_start(struct ssh *ssh, int id, struct sshbuf *command,
-    int subsystem)
+    int subsystem, int option)
 {
 	Channel *c;
 
 	if (extra.fd == -1)
 		return 0;
-	/* The windows of a server with bounded input follow the path. */
-	if (id == -1 || ssh_packet_get_mux(ssh) ||
-	    (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0) {
+	extra.limit = id == -1 || ssh_packet_get_mux(ssh) ? 1 :
+	    limit_of(ssh, option);
+	if (extra.limit == 1) {
 		close(extra.fd);
 		extra.fd = -1;
 		return 0;
 	}
+	debug_f("at most %u sessions", extra.limit);
 	extra.first = id;
 	extra.command = command;
 	extra.subsystem = subsystem;

@@ -50,14 +50,13 @@
 /* Numbers in a report */
 #define EXTRA_SESSION_NUMBERS	3
 
-/* How many sessions there may be beside the first */
-#define EXTRA_SESSION_MAX	9
-
 /*
  * The variable that tells ssh which descriptor is the socket: its number, a
- * colon and its inode, so that no other descriptor is taken for it.
+ * colon and its inode, so that no other descriptor is taken for it. If the user
+ * has not asked for sessions, EXTRA_SESSION_AUTO follows.
  */
 #define EXTRA_SESSION_ENV	"SSH_SFTP_SESSIONS"
+#define EXTRA_SESSION_AUTO	":auto"
 
 struct ssh;
 struct sshbuf;
@@ -72,12 +71,13 @@ int	 extra_session_inherit(void);
 /*
  * Starts to listen on the socket, for a connection whose first session is the
  * channel `id` (-1: none), with the command or subsystem `command`. Call it
- * only where no other sessions are expected, so not in a ControlMaster. Returns
- * 1 if more sessions may be opened, else 0. The socket is then closed. A server
- * of this series has windows that follow the path: there is no need for more.
+ * only where no other sessions are expected, so not in a ControlMaster.
+ * `option` is the value of CopySessions. Returns 1 if more sessions may be
+ * opened, else 0. The socket is then closed. A server of this series has
+ * windows that follow the path: there is no need for more.
  */
 int	 extra_session_start(struct ssh *ssh, int id, struct sshbuf *command,
-	    int subsystem);
+	    int subsystem, int option);
 
 /* The first session has ended: ends the others. */
 void	 extra_session_end(struct ssh *ssh);

@@ -316,7 +316,8 @@ sftp_connections_option(const char *option)
 	value++;
 	if (strncmp(option, "connections=", value - option) == 0) {
 		check("number of connections", value,
-		    bdp_options_connections(value, &asked));
+		    bdp_options_number(value, BDP_OPTIONS_CONNECTIONS,
+		    &asked));
 		return 1;
 	}
 	if (strncmp(option, "pace=", value - option) == 0) {

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bdp-options.h"
 #include "log.h"
 #include "misc.h"
 #include "sftp-bottleneck.h"
@@ -31,19 +32,21 @@
 #include "sftp-inflight.h"
 #include "sftp-lanes.h"
 #include "sftp-lane-sessions.h"
+#include "sftp-parallel.h"
 #include "sftp-session.h"
+#include "sftp-sources.h"
 
 /* The least time (s) between two questions to ssh */
 #define ASK_S		0.05
 
 static struct {
-	u_int	 wanted;	/* limit on sessions, with the first */
+	int	 asked;		/* -X sessions=; 0: auto */
 	int	 off;		/* 1: there are no others */
 	struct sftp_conn *first;	/* the lane that the rest is about */
 	struct sftp_grow grow;
 	double	 asked_s;
 	u_int	 due;			/* lanes to open now */
-} state = { .wanted = 1 };
+} state;
 
 /* Returns the socket to the first lane's ssh, or NULL. */
 static struct sftp_sessions *
@@ -150,8 +153,11 @@ sftp_lane_sessions_end(void)
 void
 sftp_lane_sessions_prepare(void)
 {
-	sftp_session_limit(state.off || !sftp_connections_is_one() ? 1 :
-	    state.wanted);
+	u_int max = state.asked == 0 ? SFTP_SESSION_MAX : state.asked;
+
+	if (state.off || !sftp_connections_is_one())
+		max = 1;
+	sftp_session_limit(max, state.asked == 0);
 	sftp_session_prepare();
 }
 
@@ -169,7 +175,7 @@ sftp_lane_sessions_use(void)
 		sftp_lane_sessions_end();
 		return 0;
 	}
-	sftp_lanes_max(state.wanted);
+	sftp_lanes_max(sftp_session_max());
 	sftp_lanes_source(&source);
 	return 1;
 }
@@ -177,16 +183,14 @@ sftp_lane_sessions_use(void)
 int
 sftp_lane_sessions_option(const char *option)
 {
-	const char *value, *errstr;
-	u_int n;
+	const char *errstr;
 
 	if (strncmp(option, "sessions=", 9) != 0)
 		return 0;
-	value = option + 9;
-	n = strtonum(value, 1, SFTP_SESSION_MAX, &errstr);
-	if (errstr != NULL)
-		fatal("Invalid number of sessions \"%s\": %s", value, errstr);
-	state.wanted = n;
+	if ((errstr = bdp_options_number(option + 9, SFTP_SESSION_MAX,
+	    &state.asked)) != NULL)
+		fatal("Invalid number of sessions \"%s\": %s", option + 9,
+		    errstr);
 	return 1;
 }
 
@@ -194,4 +198,12 @@ void
 sftp_lane_sessions_off(void)
 {
 	state.off = 1;
+}
+
+void
+sftp_lane_sessions_sources(char *const paths[], int n, int recursive)
+{
+	if (state.asked == 0 &&
+	    !sftp_sources_hold(paths, n, recursive, SFTP_PARALLEL_MIN))
+		state.off = 1;
 }

@@ -43,4 +43,11 @@ int	 sftp_lane_sessions_option(const char *option);
 /* Nothing will be uploaded, so there is one session. */
 void	 sftp_lane_sessions_off(void);
 
+/*
+ * Says what will be uploaded: the n files in paths, with what is in directories
+ * if `recursive`. If that is too little for more sessions to be of use, there
+ * is one, unless the user has asked for more.
+ */
+void	 sftp_lane_sessions_sources(char *const paths[], int n, int recursive);
+
 #endif /* SFTP_LANE_SESSIONS_H */

@@ -57,14 +57,16 @@ struct sftp_sessions {
 
 static LIST_HEAD(, sftp_sessions) all = LIST_HEAD_INITIALIZER(all);
 static u_int max_sessions = 1;
+static int is_automatic;
 
 /* The pair for the ssh that is started next: ours, and its own */
 static int pair[2] = { -1, -1 };
 
 void
-sftp_session_limit(u_int max)
+sftp_session_limit(u_int max, int automatic)
 {
 	max_sessions = MINIMUM(max, SFTP_SESSION_MAX);
+	is_automatic = automatic;
 }
 
 u_int
@@ -114,8 +116,9 @@ sftp_session_child(void)
 	if (pair[1] == -1 || fstat(pair[1], &st) == -1 ||
 	    fcntl(pair[1], F_SETFD, 0) == -1)
 		return;
-	snprintf(value, sizeof(value), "%d:%llu", pair[1],
-	    (unsigned long long)st.st_ino);
+	snprintf(value, sizeof(value), "%d:%llu%s", pair[1],
+	    (unsigned long long)st.st_ino,
+	    is_automatic ? EXTRA_SESSION_AUTO : "");
 	setenv(EXTRA_SESSION_ENV, value, 1);
 }
 

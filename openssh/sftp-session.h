@@ -57,10 +57,11 @@ struct sftp_session_report {
 
 /*
  * Allows `max` sessions of a connection, with the first; 1 unless it is called.
- * With 1 there is no socket at all, as in stock. Call it before
+ * With 1 there is no socket at all, as in stock. With `automatic`, ssh decides
+ * whether there are any (extra-session.h). Call it before
  * sftp_session_prepare().
  */
-void	 sftp_session_limit(u_int max);
+void	 sftp_session_limit(u_int max, int automatic);
 
 /* Returns the limit on sessions. */
 u_int	 sftp_session_max(void);

@@ -10,7 +10,8 @@ import pytest
 
 DEBIAN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOP = os.path.dirname(DEBIAN)
-OPTIONS = "ChannelWindowMax|TCPCongestion|QuickStart|CopyConnections"
+OPTIONS = "ChannelWindowMax|TCPCongestion|QuickStart|CopyConnections|" \
+    "CopySessions"
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
-"""scp and sftp over several sessions of one connection (-X sessions=N): where a
-server's window holds an upload up, and only there."""
+"""scp and sftp over several sessions of one connection: where a server's window
+holds an upload up, and only there. Through a proxy, as here, they have to be
+asked for (-X sessions=N, CopySessions); hpn-tests/netem/test_sessions.py has
+those that come by themselves."""
 
 import filecmp
 import glob
@@ -68,9 +70,9 @@ echo $$ >> {self.pids}
                     f"{self.dest}\n")
         return [f"{OURS}/sftp", "-v", "-b", batch, *own, "root@127.0.0.1"]
 
-    def direct(self, tool, direction, *options):
+    def direct(self, tool, direction, *options, **kwargs):
         """argv of a copy that goes through no proxy."""
-        argv = self.argv(tool, direction, *options)
+        argv = self.argv(tool, direction, *options, **kwargs)
         at = next(i for i, a in enumerate(argv)
                   if a.startswith("ProxyCommand"))
         del argv[at - 1:at + 1]
@@ -152,12 +154,73 @@ def test_a_download_has_one(large, tool):
     assert large.serve().copy(tool, "get", "-l", "200000") == 1
 
 
-@pytest.mark.parametrize("more", [(), ("-X", "sessions=1")])
+ONE = [(), ("-X", "sessions=1"), ("-o", "CopySessions=1"),
+       ("-o", "CopySessions=10", "-X", "sessions=1")]
+
+
+@pytest.mark.parametrize("more", ONE)
 @TOOLS
 def test_one_by_default(large, tool, more):
     """Nothing but stock's messages then."""
     assert large.serve(rate=2e7).copy(tool, "put", more=more) == 1
-    assert "equesting no-more-sessions@openssh.com" in large.log
+    assert "Requesting no-more-sessions@openssh.com" in large.log
+
+
+@pytest.mark.parametrize("more,number", [
+    (("-o", "CopySessions=2"), 2),
+    (("-o", "CopySessions=1", "-X", "sessions=2"), 2)])
+@TOOLS
+def test_copy_sessions(large, tool, more, number):
+    """ssh's configuration says how many, unless -X does."""
+    assert large.serve().copy(tool, "put", more=more) == number
+    assert "Requesting no-more-sessions@openssh.com" not in large.log
+
+
+@pytest.mark.parametrize("value", ["0", "11", "x"])
+def test_a_bad_copy_sessions(place, value):             # noqa: F811
+    done = place.run([f"{OURS}/ssh", f"-oCopySessions={value}", "-F", "none",
+                      "host"])
+    assert done.returncode == 255 and "CopySessions" in done.stderr
+
+
+@pytest.fixture
+def ask(far):
+    """Runs scp or sftp with an ssh that ends at once, and returns whether it
+    was given the socket."""
+    wrapper, log = far.here.path("wrapper"), far.here.path("given")
+    with open(wrapper, "w") as f:
+        f.write(f'#!/bin/sh\necho "${{SSH_SFTP_SESSIONS-none}}" > {log}\n')
+    os.chmod(wrapper, 0o755)
+
+    def given(tool, direction, *options, more=(), **kwargs):
+        argv = far.direct(tool, direction, *options, more=more, **kwargs)
+        argv[argv.index("-S") + 1] = wrapper
+        assert far.here.run(argv).returncode != 0
+        return re.sub(r"^\d+:\d+", "socket", read(log).strip())
+
+    return given
+
+
+def test_who_may_ask(far, ask):
+    """scp knows what it will copy: what is too small is no question."""
+    os.mkdir(far.source)
+    for name in "ab":
+        with open(f"{far.source}/{name}", "wb") as f:
+            f.truncate(16 * MIB)
+    assert ask("scp", "put", recursive=True) == "socket:auto"
+    assert ask("scp", "get", recursive=True) == "none"
+    assert ask("scp", "put", more=("-X", "sessions=auto"),
+               recursive=True) == "socket:auto"
+    assert ask("scp", "put", more=("-X", "sessions=1"),
+               recursive=True) == "none"
+    assert ask("scp", "put", "-O", recursive=True) == "none"
+    assert ask("scp", "put", "-X", "connections=2", recursive=True) == "none"
+    os.truncate(f"{far.source}/a", 16 * MIB - 1)
+    assert ask("scp", "put", recursive=True) == "none"
+    assert ask("scp", "put", more=("-X", "sessions=2"),
+               recursive=True) == "socket"
+    # Nobody knows what its user will type
+    assert ask("sftp", "put", recursive=True) == "socket:auto"
 
 
 SEVERAL = pytest.mark.parametrize("option", ["X", "o"])
@@ -221,13 +284,17 @@ def test_a_server_of_ours_has_one(large):
     assert large.log.count("no-more-sessions@openssh.com") == 1
 
 
-def test_nearby_has_one(large):
-    """On a LAN, where a slow server fills its window, too."""
+@pytest.mark.parametrize("more", [(), ("-X", "sessions=10")])
+def test_nearby_has_one(large, more):
+    """On a LAN, where a slow server fills its window, too. Of itself, scp does
+    not even ask."""
     large.serve(rate=2e7)
-    done = large.here.run(large.direct("scp", "put"))
+    done = large.here.run(large.direct("scp", "put", more=more))
     assert done.returncode == 0, done.stderr
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     assert large.sessions() == 1
+    at_once = "Requesting no-more-sessions@openssh.com" in done.stderr
+    assert at_once == (not more)
 
 
 @pytest.mark.parametrize("what", ["most", "fails", "differs", "hangs up",

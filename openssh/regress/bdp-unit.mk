@@ -38,7 +38,7 @@ BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_sftp_resume.c test_sftp_slots.c test_sftp_burst.c \
 	test_sftp_ahead.c test_sftp_grow.c test_sftp_grow_paths.c \
 	test_bdp_options.c test_quick_start.c test_sftp_lanes.c \
-	test_tcp_held.c test_sftp_session.c
+	test_tcp_held.c test_sftp_session.c test_sftp_sources.c
 BDP_SFTP=sftp-inflight.o sftp-bottleneck.o sftp-resume.o sftp-finish.o \
 	sftp-slots.o sftp-burst.o sftp-ahead.o sftp-plan.o sftp-end.o \
 	sftp-grow.o sftp-common.o sftp-parts.o sftp-mark.o sftp-spacing.o \

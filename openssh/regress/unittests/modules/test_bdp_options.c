@@ -64,6 +64,14 @@ parse(void)
 	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "tcpcongestion", "cubic",
 	    1), NULL);
 	ASSERT_STRING_EQ(o.tcp_congestion, "bbr,reno");
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "CopySessions", "auto",
+	    1), NULL);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "CopySessions", "1", 1),
+	    NULL);
+	ASSERT_INT_EQ(o.copy_sessions, 0);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "CopyConnections", "8",
+	    1), NULL);
+	ASSERT_INT_EQ(o.copy_connections, 8);
 	ASSERT_STRING_EQ(bdp_options_name("tcpcongestion"), "TCPCongestion");
 	ASSERT_PTR_EQ((void *)bdp_options_name("Port"), NULL);
 	bdp_options_free(&o);
@@ -71,7 +79,38 @@ parse(void)
 	bdp_options_fill(&o);
 	ASSERT_INT_GE(o.channel_window_max, WINDOW_MAX_LEAST);
 	ASSERT_STRING_EQ(o.tcp_congestion, TCP_CONGESTION_DEFAULT);
+	ASSERT_INT_EQ(o.copy_connections, 1);
+	ASSERT_INT_EQ(o.copy_sessions, 0);
 	bdp_options_free(&o);
+	TEST_DONE();
+}
+
+static void
+numbers(void)
+{
+	static const char *const wrong[] = { NULL, "", "0", "-1", "11", "x" };
+	struct bdp_options o;
+	size_t i;
+	int n = 7;
+
+	TEST_START("options, numbers of sessions and connections");
+	bdp_options_init(&o);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		ASSERT_PTR_NE((void *)bdp_options_number(wrong[i], 10, &n),
+		    NULL);
+		ASSERT_PTR_NE((void *)bdp_options_parse(&o, "CopySessions",
+		    wrong[i], 1), NULL);
+	}
+	ASSERT_PTR_NE((void *)bdp_options_parse(&o, "CopyConnections", "9",
+	    1), NULL);
+	ASSERT_INT_EQ(o.copy_sessions, -1);
+	ASSERT_INT_EQ(o.copy_connections, -1);
+	ASSERT_INT_EQ(n, 7);
+	ASSERT_PTR_EQ((void *)bdp_options_number("10", 10, &n), NULL);
+	ASSERT_INT_EQ(n, 10);
+	ASSERT_STRING_EQ(bdp_options_number_text(n), "10");
+	ASSERT_PTR_EQ((void *)bdp_options_number("AUTO", 10, &n), NULL);
+	ASSERT_STRING_EQ(bdp_options_number_text(n), "auto");
 	TEST_DONE();
 }
 
@@ -211,6 +250,7 @@ void
 test_bdp_options(void)
 {
 	parse();
+	numbers();
 	copy();
 	transfer();
 	announce();

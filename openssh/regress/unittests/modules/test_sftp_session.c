@@ -32,6 +32,7 @@
 
 #include "../test_helper/test_helper.h"
 
+#include "extra-limit.h"
 #include "extra-session.h"
 #include "sftp-session.h"
 #include "sshbuf.h"
@@ -190,7 +191,7 @@ the_next_ssh(void)
 static void
 no_socket(void)
 {
-	sftp_session_limit(1);
+	sftp_session_limit(1, 1);
 	setenv(EXTRA_SESSION_ENV, "5:1", 1);
 	sftp_session_prepare();
 	sftp_session_child();
@@ -200,12 +201,66 @@ no_socket(void)
 	sftp_session_end(NULL);
 }
 
+/* ssh learns whether the user has asked for sessions. */
+static void
+automatic(void)
+{
+	int ssh, automatic;
+
+	for (automatic = 1; automatic >= 0; automatic--) {
+		sftp_session_limit(SFTP_SESSION_MAX, automatic);
+		ssh = start_ssh();
+		ASSERT_INT_EQ(strstr(getenv(EXTRA_SESSION_ENV),
+		    EXTRA_SESSION_AUTO) != NULL, automatic);
+		sftp_session_end(sftp_session_of(FIRST));
+		close(ssh);
+	}
+}
+
+static u_int
+limit(int is_asked, int option, int follows, int is_openssh, uint64_t rtt_us)
+{
+	struct extra_limit_facts f = { is_asked, option, follows,
+	    is_openssh, rtt_us };
+
+	return extra_limit(&f);
+}
+
+static void
+limits(void)
+{
+	const uint64_t far = EXTRA_LIMIT_RTT_US, near = far - 1;
+	const u_int most = SFTP_SESSION_MAX;
+
+	/* Of itself: far away, and OpenSSH */
+	ASSERT_U_INT_EQ(limit(0, 0, 0, 1, far), most);
+	ASSERT_U_INT_EQ(limit(0, 0, 0, 1, near), 1);
+	ASSERT_U_INT_EQ(limit(0, 0, 0, 1, 0), 1);
+	ASSERT_U_INT_EQ(limit(0, 0, 0, 0, far), 1);
+	ASSERT_U_INT_EQ(limit(0, 0, 1, 1, far), 1);
+	/* As the user's configuration says */
+	ASSERT_U_INT_EQ(limit(0, 1, 0, 1, far), 1);
+	ASSERT_U_INT_EQ(limit(0, 4, 0, 0, near), 4);
+	ASSERT_U_INT_EQ(limit(0, 10, 0, 1, 0), most);
+	ASSERT_U_INT_EQ(limit(0, 10, 1, 1, far), 1);
+	/* As the user has typed */
+	ASSERT_U_INT_EQ(limit(1, 1, 0, 0, 0), most);
+	ASSERT_U_INT_EQ(limit(1, 0, 0, 1, near), most);
+	ASSERT_U_INT_EQ(limit(1, 0, 1, 1, far), 1);
+}
+
 void
 test_sftp_session(void)
 {
 	TEST_START("sftp session: opens and is refused");
-	sftp_session_limit(SFTP_SESSION_MAX);
+	sftp_session_limit(SFTP_SESSION_MAX, 0);
 	opens();
+	TEST_DONE();
+	TEST_START("sftp session: what nobody has asked for");
+	automatic();
+	TEST_DONE();
+	TEST_START("sftp session: whether there may be more");
+	limits();
 	TEST_DONE();
 	TEST_START("sftp session: reports");
 	reports();

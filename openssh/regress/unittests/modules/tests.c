@@ -42,6 +42,7 @@ void test_tcp_held(void);
 void test_sftp_grow_paths(void);
 void test_sftp_lanes(void);
 void test_sftp_session(void);
+void test_sftp_sources(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
 void test_channel_window(void);
@@ -101,6 +102,7 @@ tests(void)
 	test_sftp_grow_paths();
 	test_sftp_lanes();
 	test_sftp_session();
+	test_sftp_sources();
 	test_sftp_bottleneck();
 	test_progress_rate();
 #endif
