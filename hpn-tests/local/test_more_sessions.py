@@ -6,10 +6,12 @@ those that come by themselves."""
 import filecmp
 import glob
 import os
+import random
 import re
 import shutil
 import signal
 import sys
+import time
 
 import pytest
 
@@ -393,3 +395,46 @@ def test_the_end(large, who):
     assert not looks_complete(large.source, large.dest)
     os.unlink(large.pids)
     assert large.copy("scp", "put", "-Z") >= 1
+
+
+@pytest.mark.parametrize("kind", ["large", "tree"])
+def test_killed_at_any_moment(request, kind):
+    """Whoever is killed, and when: nothing looks complete that isn't, and -Z
+    completes it. KILLS=100 does so more often."""
+    far = request.getfixturevalue(kind)
+    rnd = random.Random(f"{kind} {os.environ.get('SEED', 1)}")
+    os.mkdir(far.dest)
+    name = os.path.basename(far.source)
+    for _ in range((int(os.environ.get("KILLS", 20)) + 9) // 10):
+        shutil.rmtree(f"{far.dest}/{name}", ignore_errors=True)
+        if os.path.exists(f"{far.dest}/{name}"):
+            os.unlink(f"{far.dest}/{name}")
+        shutil.rmtree(far.here.path("first"), ignore_errors=True)
+        far.serve()
+        client = far.here.start(far.argv("scp", "put",
+                                         recursive=kind == "tree"),
+                                stderr=open(far.here.path("err"), "w"))
+        time.sleep(rnd.uniform(0.5, 9))
+        who = rnd.choice(["scp", "ssh", "sshd-session", "sftp-server", "all"])
+        names = ["scp", "ssh", "sshd-session", "sftp-server"]
+        victims = far.here.processes(*names if who == "all" else [who])
+        for pid in victims[-1:] if who == "sftp-server" else victims:
+            os.kill(pid, signal.SIGKILL)
+        status = client.wait(300)
+        wait_until("the servers' ends",
+                   lambda: not far.here.processes("sftp-server"))
+        pairs = [(far.source, f"{far.dest}/{name}")] if kind == "large" else \
+            [(f"{far.source}/{n}", f"{far.dest}/{name}/{n}")
+             for n in os.listdir(far.source)]
+        assert not [p for p in pairs if looks_complete(*p)], who
+        if status == 0:
+            assert all(filecmp.cmp(*p, shallow=False) for p in pairs), who
+        far.sshd.terminate()
+        far.sshd.wait()
+        far.serve(rate=1e8)
+        done = far.here.run(far.argv("scp", "put", "-Z",
+                                     recursive=kind == "tree"))
+        assert done.returncode == 0, (who, done.stderr)
+        assert all(filecmp.cmp(*p, shallow=False) for p in pairs), who
+        far.sshd.terminate()
+        far.sshd.wait()
