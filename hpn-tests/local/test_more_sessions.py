@@ -300,14 +300,15 @@ def test_nearby_has_one(large, more):
 
 
 @pytest.mark.parametrize("what", ["most", "fails", "differs", "hangs up",
-                                  "killed"])
+                                  "killed", "silent"])
 @pytest.mark.parametrize("kind", ["large", "tree"])
 def test_no_second_session(request, kind, what):
     """The copy goes on with the session that there is, and says nothing."""
     far = request.getfixturevalue(kind)
     options, more = [], {
         "fails": "exit 1", "hangs up": "exec </dev/null >/dev/null",
-        "differs": f"exec {OURS}/sftp-server", "killed": "kill -9 $$"
+        "differs": f"exec {OURS}/sftp-server", "killed": "kill -9 $$",
+        "silent": "exec sleep 300"
     }.get(what, "")
     if what == "most":
         options = ["MaxSessions 1"]
@@ -348,6 +349,16 @@ def test_another_root(tree, same):
     assert digests(tree.source) == digests(f"{tree.dest}/source")
     assert os.listdir(f"{other}/source") == []
     assert set(read(seen).split()) <= {".", "..", "source"}
+
+
+@pytest.mark.parametrize("kind", ["large", "tree"])
+def test_few_handles(request, kind):
+    """All files are copied. One file goes in one stream."""
+    far = request.getfixturevalue(kind)
+    far.serve(server=f"sh -c 'ulimit -n 12; exec {STOCK}/sftp-server'")
+    number = far.copy("scp", "put", recursive=kind == "tree")
+    assert (number > 1) == (kind == "tree")
+    assert "Failure" not in far.log
 
 
 def test_forced_command(large):
