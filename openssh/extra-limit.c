@@ -28,9 +28,9 @@ extra_limit(const struct extra_limit_facts *f)
 {
 	if (f->follows)
 		return 1;
-	if (f->is_asked)
+	if (f->by == EXTRA_LIMIT_ASKED)
 		return EXTRA_LIMIT_MAX;
-	if (f->option != 0)
+	if (f->by == EXTRA_LIMIT_OPTION && f->option != 0)
 		return MINIMUM((u_int)f->option, EXTRA_LIMIT_MAX);
 	/*
 	 * Other servers may take a second session amiss. Without a socket, or

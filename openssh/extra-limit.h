@@ -30,9 +30,16 @@
  */
 #define EXTRA_LIMIT_RTT_US	10000
 
-/* What decides whether there may be more sessions */
+/* Who decides whether there may be more sessions */
+enum extra_limit_by {
+	EXTRA_LIMIT_ASKED,	/* the user: -X sessions= with a number */
+	EXTRA_LIMIT_AUTO,	/* ssh: -X sessions=auto */
+	EXTRA_LIMIT_OPTION	/* CopySessions */
+};
+
+/* What decides it */
 struct extra_limit_facts {
-	int	 is_asked;	/* 1: by -X sessions=; 0: nobody has asked */
+	enum extra_limit_by by;
 	int	 option;	/* CopySessions; 0: auto */
 	int	 follows;	/* 1: the server's windows follow the path */
 	int	 is_openssh;	/* 1: the server calls itself OpenSSH */

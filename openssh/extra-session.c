@@ -62,7 +62,7 @@ static struct {
 	int	 first;			/* channel of the first session */
 	int	 control;		/* channel of the socket, or -1 */
 	int	 ended;			/* 1: the first session has ended */
-	int	 is_asked;		/* 1: the user wants more sessions */
+	enum extra_limit_by by;		/* who decides on more sessions */
 	u_int	 limit;			/* on sessions, with the first */
 	int	 ids[EXTRA_LIMIT_MAX - 1];	/* channels of the others */
 	u_int	 nids;
@@ -70,12 +70,27 @@ static struct {
 	struct sshbuf *command;
 } extra = { .fd = -1, .first = -1, .control = -1 };
 
+/* Returns 0 and sets *by to what the end of the value says, or returns -1. */
+static int
+decides(const char *end, enum extra_limit_by *by)
+{
+	if (strcmp(end, EXTRA_SESSION_ASKED) == 0)
+		*by = EXTRA_LIMIT_ASKED;
+	else if (strcmp(end, EXTRA_SESSION_AUTO) == 0)
+		*by = EXTRA_LIMIT_AUTO;
+	else if (strcmp(end, EXTRA_SESSION_OPTION) == 0)
+		*by = EXTRA_LIMIT_OPTION;
+	else
+		return -1;
+	return 0;
+}
+
 /*
- * Returns the socket that the variable's value names, or -1. Sets *is_asked to
- * 1 if the user wants sessions, else to 0.
+ * Returns the socket that the variable's value names, or -1. Sets *by to who
+ * decides on more sessions.
  */
 static int
-socket_of(const char *value, int *is_asked)
+socket_of(const char *value, enum extra_limit_by *by)
 {
 	struct stat st;
 	uid_t uid;
@@ -85,10 +100,7 @@ socket_of(const char *value, int *is_asked)
 	socklen_t len = sizeof(type);
 
 	if (sscanf(value, "%9d:%19llu%n", &fd, &inode, &end) != 2 ||
-	    fd <= STDERR_FILENO)
-		return -1;
-	*is_asked = value[end] == '\0';
-	if (!*is_asked && strcmp(value + end, EXTRA_SESSION_AUTO) != 0)
+	    decides(value + end, by) != 0 || fd <= STDERR_FILENO)
 		return -1;
 	if (fstat(fd, &st) == -1 || !S_ISSOCK(st.st_mode) ||
 	    (unsigned long long)st.st_ino != inode)
@@ -109,7 +121,7 @@ extra_session_inherit(void)
 	int fd = -1, lowest, kept;
 
 	if (value != NULL)
-		fd = socket_of(value, &extra.is_asked);
+		fd = socket_of(value, &extra.by);
 	unsetenv(EXTRA_SESSION_ENV);
 	/* Out of the way of that of quick-pair.h, which goes first */
 	kept = fd == -1 ? -1 : fcntl(fd, F_DUPFD, STDERR_FILENO + 3);
@@ -331,8 +343,7 @@ read_message(struct ssh *ssh, Channel *c)
 static u_int
 limit_of(struct ssh *ssh, int option)
 {
-	struct extra_limit_facts f = { .is_asked = extra.is_asked,
-	    .option = option };
+	struct extra_limit_facts f = { .by = extra.by, .option = option };
 	struct path_info tcp = { 0 };
 
 	/* The windows of a server with bounded input follow the path. */

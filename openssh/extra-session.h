@@ -52,11 +52,13 @@
 
 /*
  * The variable that tells ssh which descriptor is the socket: its number, a
- * colon and its inode, so that no other descriptor is taken for it. If the user
- * has not asked for sessions, EXTRA_SESSION_AUTO follows.
+ * colon and its inode, so that no other descriptor is taken for it. What
+ * follows says who decides whether there are sessions (extra-limit.h).
  */
 #define EXTRA_SESSION_ENV	"SSH_SFTP_SESSIONS"
-#define EXTRA_SESSION_AUTO	":auto"
+#define EXTRA_SESSION_ASKED	""		/* EXTRA_LIMIT_ASKED */
+#define EXTRA_SESSION_AUTO	":auto"		/* EXTRA_LIMIT_AUTO */
+#define EXTRA_SESSION_OPTION	":option"	/* EXTRA_LIMIT_OPTION */
 
 struct ssh;
 struct sshbuf;

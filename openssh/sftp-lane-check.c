@@ -32,7 +32,7 @@
 #include "sftp-requests.h"
 #include "sftp-tree.h"
 
-/* So many files are looked at: each may be complete before it was seen. */
+/* At most so many files are looked at. */
 #define LOOKS	5
 
 /* Returns 1 if all of both is the same but the time of access, else 0. */
@@ -58,11 +58,11 @@ sftp_lane_check_get(struct sftp_job *job)
 }
 
 /*
- * Returns 1 if the second session sees a file that the first one is writing,
- * before and after: a file of another root was not changed meanwhile.
+ * Returns 1 if `now` may be what there is of a file between two looks at it
+ * while it is written. A file of another root was not written meanwhile.
  */
 static int
-grows_same(const Attrib *before, const Attrib *now, const Attrib *after)
+lies_between(const Attrib *before, const Attrib *now, const Attrib *after)
 {
 	return now->flags == before->flags && now->uid == before->uid &&
 	    now->gid == before->gid && now->perm == before->perm &&
@@ -71,9 +71,10 @@ grows_same(const Attrib *before, const Attrib *now, const Attrib *after)
 }
 
 /*
- * Returns 1 if the other session of one connection sees what the first one
- * writes. Until the file is complete, its time is that of the last write: so
- * the last look has to come before that.
+ * Looks at a file that the first session of a connection writes, from that one
+ * and from another. Returns 1 if both see the same one, 0 if not, and -1 if
+ * that can't be told: a file that gets its source's times has to be incomplete
+ * until the last look, or its time says nothing.
  */
 static int
 sees_written(const struct sftp_tree *tree, struct sftp_conn *first,
@@ -81,17 +82,21 @@ sees_written(const struct sftp_tree *tree, struct sftp_conn *first,
 {
 	Attrib before, now, after;
 	char *path;
-	int i, sees = 0;
+	int i, preserve, found, sees = -1;
 
-	for (i = 0; i < LOOKS && !sees; i++) {
-		if (sftp_tree_begun(tree) == NULL)
+	for (i = 0; i < LOOKS && sees == -1; i++) {
+		if (sftp_tree_begun(tree, &preserve) == NULL)
 			break;
-		path = xstrdup(sftp_tree_begun(tree));
-		sees = sftp_request_stat(first, path, NULL, 0, &before) == 0 &&
-		    sftp_request_stat(other, path, NULL, 0, &now) == 0 &&
-		    sftp_request_stat(first, path, NULL, 0, &after) == 0 &&
-		    sftp_tree_is_begun(tree, path) &&
-		    grows_same(&before, &now, &after);
+		path = xstrdup(sftp_tree_begun(tree, &preserve));
+		if (sftp_request_stat(first, path, NULL, 0, &before) == 0) {
+			found = sftp_request_stat(other, path, NULL, 0,
+			    &now) == 0;
+			if (sftp_request_stat(first, path, NULL, 0,
+			    &after) == 0 && (!preserve ||
+			    sftp_tree_is_begun(tree, path)))
+				sees = found &&
+				    lies_between(&before, &now, &after);
+		}
 		free(path);
 	}
 	return sees;
@@ -122,9 +127,12 @@ sftp_lane_check_put(struct sftp_job *job)
 {
 	struct sftp_conn *first = sftp_lanes_conn();
 	struct sftp_tree *tree = sftp_conn_tree(job->conn);
+	int same = -1;
 
-	sftp_tree_same(tree, job->conn, sftp_lanes_same_peer() ?
-	    sees_written(tree, first, job->conn) :
-	    sees_new(first, job->conn, job->src));
+	if (sftp_lanes_same_peer())
+		same = sees_written(tree, first, job->conn);
+	if (same == -1)
+		same = sees_new(first, job->conn, job->src);
+	sftp_tree_same(tree, job->conn, same);
 	return 0;
 }

@@ -31,7 +31,8 @@ int	 sftp_lane_check_get(struct sftp_job *job);
 /*
  * For an upload: the lane sees a directory with a random name that the first
  * lane has made in it, and that is removed at once. A session of the same
- * connection leaves no such trace: it sees a file that the first lane writes.
+ * connection is asked about a file that the first lane writes, which leaves no
+ * trace, and about a directory only if that tells nothing.
  */
 int	 sftp_lane_check_put(struct sftp_job *job);
 

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "bdp-options.h"
+#include "extra-session.h"
 #include "log.h"
 #include "misc.h"
 #include "sftp-bottleneck.h"
@@ -40,13 +41,13 @@
 #define ASK_S		0.05
 
 static struct {
-	int	 asked;		/* -X sessions=; 0: auto */
+	int	 asked;		/* -X sessions=; 0: auto; -1: not given */
 	int	 off;		/* 1: there are no others */
 	struct sftp_conn *first;	/* the lane that the rest is about */
 	struct sftp_grow grow;
 	double	 asked_s;
 	u_int	 due;			/* lanes to open now */
-} state;
+} state = { .asked = -1 };
 
 /* Returns the socket to the first lane's ssh, or NULL. */
 static struct sftp_sessions *
@@ -153,11 +154,12 @@ sftp_lane_sessions_end(void)
 void
 sftp_lane_sessions_prepare(void)
 {
-	u_int max = state.asked == 0 ? SFTP_SESSION_MAX : state.asked;
+	u_int max = state.asked > 0 ? state.asked : SFTP_SESSION_MAX;
 
 	if (state.off || !sftp_connections_is_one())
 		max = 1;
-	sftp_session_limit(max, state.asked == 0);
+	sftp_session_limit(max, state.asked > 0 ? EXTRA_SESSION_ASKED :
+	    state.asked == 0 ? EXTRA_SESSION_AUTO : EXTRA_SESSION_OPTION);
 	sftp_session_prepare();
 }
 
@@ -203,7 +205,7 @@ sftp_lane_sessions_off(void)
 void
 sftp_lane_sessions_sources(char *const paths[], int n, int recursive)
 {
-	if (state.asked == 0 &&
+	if (state.asked <= 0 &&
 	    !sftp_sources_hold(paths, n, recursive, SFTP_PARALLEL_MIN))
 		state.off = 1;
 }

@@ -280,11 +280,21 @@ has_hole(int fd, uint64_t size)
 static int
 is_worth_it(const struct sftp_parallel *f, uint64_t offset)
 {
+	/* Sessions are for uploads: the window of a download is ours. */
+	if (!f->upload && sftp_lanes_same_peer())
+		return 0;
 	if (!sftp_lanes_wanted(f->conn) || f->size < SFTP_PARALLEL_MIN ||
 	    f->size - MINIMUM(offset, f->size) < SFTP_PARALLEL_MIN)
 		return 0;
 	/* A sparse file is copied as it always was. */
 	return !f->upload || !has_hole(f->fd, f->size);
+}
+
+/* Returns how much of the target is there without a gap, in bytes. */
+static uint64_t
+reached(const struct sftp_parts_copy *c)
+{
+	return MAXIMUM(sftp_parts_begin(&c->parts), c->begin);
 }
 
 /* Copies the parts that are missing. */
@@ -298,6 +308,9 @@ copy(struct sftp_parts_copy *c)
 	if (c->plain || add_mark(c) == 0) {
 		*f->counter = c->parts.done;
 		copy_parts(c);
+		if (c->longer && set_size(f, reached(c)) == 0)
+			c->longer = 0;
+		sftp_part_close(c);
 		debug("\"%s\": %llu bytes are there, copied in parts over %u "
 		    "lanes", f->path, (unsigned long long)c->parts.done,
 		    sftp_lanes_open());
@@ -310,7 +323,7 @@ uint64_t
 sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
     void (*read_reply)(struct sftp_conn *, struct sshbuf *))
 {
-	struct sftp_parts_copy c = { .f = f };
+	struct sftp_parts_copy c = { .f = f, .begin = offset };
 	struct sftp_tree *tree = sftp_conn_tree(f->conn), *own = NULL;
 	int marked;		/* 1: the target is longer than what is there */
 
@@ -342,7 +355,7 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 		sftp_tree_of_parts_free(own);
 		marked = c.longer;
 	}
-	offset = MAXIMUM(sftp_parts_begin(&c.parts), offset);
+	offset = reached(&c);
 	sftp_parts_free(&c.parts);
 	*f->counter = offset;
 	if (marked && set_size(f, offset) != 0) {

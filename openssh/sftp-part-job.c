@@ -362,6 +362,35 @@ give_back(struct copier *k)
 	TAILQ_INIT(&k->parts);
 }
 
+void
+sftp_part_close(struct sftp_parts_copy *c)
+{
+	u_int i;
+
+	for (i = 0; i < c->nopen; i++) {
+		sftp_request_close(c->open[i].conn, c->open[i].handle,
+		    c->open[i].len);
+		free(c->open[i].handle);
+	}
+	c->nopen = 0;
+}
+
+/* Keeps a lane's handle until sftp_part_close(), if there is room. */
+static void
+keep_handle(struct copier *k)
+{
+	struct sftp_parts_copy *c = k->c;
+
+	if (c->nopen == SFTP_LANES) {
+		sftp_request_close(k->conn, k->own_handle, k->handle_len);
+		free(k->own_handle);
+		return;
+	}
+	c->open[c->nopen].conn = k->conn;
+	c->open[c->nopen].handle = k->own_handle;
+	c->open[c->nopen++].len = k->handle_len;
+}
+
 int
 sftp_part_job(struct sftp_job *job)
 {
@@ -391,8 +420,7 @@ sftp_part_job(struct sftp_job *job)
 	give_back(&k);
  out:
 	if (k.own_handle != NULL)
-		sftp_request_close(k.conn, k.own_handle, k.handle_len);
-	free(k.own_handle);
+		keep_handle(&k);
 	free(k.data);
 	sshbuf_free(msg);
 	return 0;

@@ -21,6 +21,7 @@
 
 #include <stdint.h>
 
+#include "sftp-lanes.h"
 #include "sftp-mark.h"
 #include "sftp-parts.h"
 #include "sftp-tree.h"
@@ -40,8 +41,16 @@ struct sftp_parts_copy {
 	u_char *mark;		/* room for mark_len bytes */
 	size_t mark_len;
 	int longer;		/* 1: the target is longer by a mark */
+	uint64_t begin;		/* bytes that were there without a gap before */
 	uint64_t marked;	/* bytes of the parts in the last mark */
 	int marking;		/* 1: that mark is outstanding */
+	/* Of lanes that have nothing left to copy: open until the mark is cut */
+	struct {
+		struct sftp_conn *conn;
+		u_char *handle;
+		size_t len;
+	} open[SFTP_LANES];
+	u_int nopen;
 };
 
 /*
@@ -57,5 +66,11 @@ int	 sftp_part_mark(struct sftp_parts_copy *c, struct sftp_conn *conn,
  * says.
  */
 int	 sftp_part_job(struct sftp_job *job);
+
+/*
+ * Closes the handles of the lanes. A server tells others of a file that was
+ * written to when it is closed: so this comes after the mark was cut.
+ */
+void	 sftp_part_close(struct sftp_parts_copy *c);
 
 #endif /* SFTP_PART_JOB_H */

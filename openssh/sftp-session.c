@@ -57,16 +57,16 @@ struct sftp_sessions {
 
 static LIST_HEAD(, sftp_sessions) all = LIST_HEAD_INITIALIZER(all);
 static u_int max_sessions = 1;
-static int is_automatic;
+static const char *decided_by = EXTRA_SESSION_ASKED;
 
 /* The pair for the ssh that is started next: ours, and its own */
 static int pair[2] = { -1, -1 };
 
 void
-sftp_session_limit(u_int max, int automatic)
+sftp_session_limit(u_int max, const char *by)
 {
 	max_sessions = MINIMUM(max, SFTP_SESSION_MAX);
-	is_automatic = automatic;
+	decided_by = by;
 }
 
 u_int
@@ -117,8 +117,7 @@ sftp_session_child(void)
 	    fcntl(pair[1], F_SETFD, 0) == -1)
 		return;
 	snprintf(value, sizeof(value), "%d:%llu%s", pair[1],
-	    (unsigned long long)st.st_ino,
-	    is_automatic ? EXTRA_SESSION_AUTO : "");
+	    (unsigned long long)st.st_ino, decided_by);
 	setenv(EXTRA_SESSION_ENV, value, 1);
 }
 

@@ -57,11 +57,11 @@ struct sftp_session_report {
 
 /*
  * Allows `max` sessions of a connection, with the first; 1 unless it is called.
- * With 1 there is no socket at all, as in stock. With `automatic`, ssh decides
- * whether there are any (extra-session.h). Call it before
- * sftp_session_prepare().
+ * With 1 there is no socket at all, as in stock. `by` is an EXTRA_SESSION_*
+ * string that tells ssh who decides whether there are any (extra-session.h). It
+ * is not copied. Call it before sftp_session_prepare().
  */
-void	 sftp_session_limit(u_int max, int automatic);
+void	 sftp_session_limit(u_int max, const char *by);
 
 /* Returns the limit on sessions. */
 u_int	 sftp_session_max(void);

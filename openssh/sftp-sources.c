@@ -83,15 +83,18 @@ int
 sftp_sources_hold(char *const paths[], int n, int recursive, uint64_t bytes)
 {
 	struct walk *w = xcalloc(1, sizeof(*w));
+	double end_s;
 	u_int i;
 	int hold;
 
+	end_s = monotime_double() + SFTP_SOURCES_S;
 	w->left = bytes;
 	for (i = 0; i < (u_int)n; i++)
 		note(w, xstrdup(paths[i]));
-	for (i = 0; i < w->n && w->left != 0 && w->n < SFTP_SOURCES_NAMES; i++)
+	for (i = 0; i < w->n && w->left != 0 && w->n < SFTP_SOURCES_NAMES &&
+	    monotime_double() < end_s; i++)
 		look(w, w->paths[i], recursive);
-	hold = w->left == 0 || w->n == SFTP_SOURCES_NAMES;
+	hold = w->left == 0 || w->n == SFTP_SOURCES_NAMES || i < w->n;
 	for (i = 0; i < w->n; i++)
 		free(w->paths[i]);
 	free(w);

@@ -24,9 +24,12 @@
 /* Names that are looked at; what has more may hold anything */
 #define SFTP_SOURCES_NAMES	1000
 
+/* No further name is looked at after this time (s), for slow file systems. */
+#define SFTP_SOURCES_S		0.1
+
 /*
  * Returns 1 if the n files in paths hold `bytes` together, or have so many
- * names below them that they may, else 0. Directories count with what is in
+ * names below them, or take so long to look at, that they may, else 0. Directories count with what is in
  * them if `recursive`. What can't be read, and is no file, holds nothing. Keeps
  * one directory open at a time.
  */

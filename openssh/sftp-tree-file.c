@@ -119,10 +119,14 @@ sftp_tree_begin_file(struct sftp_tree *tree, const char *path)
 }
 
 const char *
-sftp_tree_begun(const struct sftp_tree *tree)
+sftp_tree_begun(const struct sftp_tree *tree, int *preserve)
 {
-	return TAILQ_EMPTY(&tree->begun) ? NULL :
-	    TAILQ_FIRST(&tree->begun)->begun;
+	const struct worker *w = TAILQ_FIRST(&tree->begun);
+
+	if (w == NULL)
+		return NULL;
+	*preserve = w->job.preserve;
+	return w->begun;
 }
 
 int

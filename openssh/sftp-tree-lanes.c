@@ -30,6 +30,7 @@
 #include "sftp-conn.h"
 #include "sftp-fiber.h"
 #include "sftp-inflight.h"
+#include "sftp-lane-check.h"
 #include "sftp-lanes.h"
 #include "sftp-slots.h"
 #include "sftp-tree.h"
@@ -138,7 +139,8 @@ sftp_tree_use_lanes(struct sftp_tree *tree, struct sftp_conn *conn,
 {
 	struct server *s;
 
-	if (tree == NULL || !sftp_lanes_wanted(conn))
+	if (tree == NULL || !sftp_lanes_wanted(conn) ||
+	    (check == sftp_lane_check_get && sftp_lanes_same_peer()))
 		return;
 	s = &tree->servers[0];
 	s->lane = sftp_lane(0);

@@ -127,9 +127,10 @@ int	 sftp_tree_begin_file(struct sftp_tree *tree, const char *path);
 
 /*
  * Returns the path of the file that the first lane has begun last and that is
- * not complete, or NULL if there is none. Good until the caller waits.
+ * not complete, or NULL if there is none. Good until the caller waits. Sets
+ * *preserve to 1 if it will get the times of its source, else to 0.
  */
-const char *sftp_tree_begun(const struct sftp_tree *tree);
+const char *sftp_tree_begun(const struct sftp_tree *tree, int *preserve);
 
 /* Returns 1 if the file at path is still one of these, else 0. */
 int	 sftp_tree_is_begun(const struct sftp_tree *tree, const char *path);

@@ -3,6 +3,7 @@ holds an upload up, and only there. Through a proxy, as here, they have to be
 asked for (-X sessions=N, CopySessions); hpn-tests/netem/test_sessions.py has
 those that come by themselves."""
 
+import ctypes
 import filecmp
 import glob
 import os
@@ -10,7 +11,9 @@ import random
 import re
 import shutil
 import signal
+import struct
 import sys
+import threading
 import time
 
 import pytest
@@ -133,6 +136,12 @@ def tree(far):
     return far
 
 
+def shares(log):
+    """Bytes that each session was sent, the largest first."""
+    return sorted(map(int, re.findall(
+        r"debug1: channel \d+: sent (\d+) bytes", log)), reverse=True)
+
+
 @TOOLS
 def test_a_large_file(large, tool):
     """It begins as one stream, and goes on over more sessions of the one
@@ -148,6 +157,21 @@ def test_a_tree(tree, tool):
     assert tree.serve().copy(tool, "put", recursive=True) > 1
     assert read(tree.sshd.log).count("Accepted publickey") == 1
     assert sorted(os.listdir(tree.dest)) == sorted(os.listdir(tree.source))
+    assert shares(tree.log)[1] > 8 * MIB
+
+
+@pytest.mark.parametrize("preserve", [(), ("-p",)])
+def test_small_files(far, preserve):
+    """They are complete soon, so that a session can hardly see one that is
+    written."""
+    os.mkdir(far.source)
+    for i in range(600):
+        with open(f"{far.source}/{i}", "wb") as f:
+            f.write(content(100_000, i))
+    number = far.serve(rate=1e7).copy("scp", "put", *preserve, recursive=True)
+    assert number > 1
+    assert "a lane has other files" not in far.log
+    assert shares(far.log)[1] > 100_000
 
 
 @TOOLS
@@ -176,6 +200,61 @@ def test_copy_sessions(large, tool, more, number):
     """ssh's configuration says how many, unless -X does."""
     assert large.serve().copy(tool, "put", more=more) == number
     assert "Requesting no-more-sessions@openssh.com" not in large.log
+
+
+def test_auto_is_typed(large):
+    """It counts, and not what ssh's configuration says. Through a proxy it
+    means one."""
+    assert large.serve(rate=2e7).copy(
+        "scp", "put", more=("-o", "CopySessions=10",
+                            "-X", "sessions=auto")) == 1
+    assert "Requesting no-more-sessions@openssh.com" in large.log
+
+
+def test_a_download_after_an_upload(large):
+    """In one sftp: the sessions are there, and not for downloads."""
+    large.serve()
+    back = large.here.path("back")
+    argv = large.argv("sftp", "put")
+    with open(large.here.path("batch"), "a") as f:
+        f.write(f"get {large.dest} {back}\n")
+    done = large.here.run(argv)
+    assert done.returncode == 0, done.stderr
+    assert large.sessions() > 1
+    assert digests(large.source) == digests(back)
+    assert done.stderr.count("copied in parts over") == 1
+
+
+def test_what_others_see(large):
+    """Whoever is told when a file that was written to is closed finds it
+    complete."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    folder = os.path.dirname(large.dest)
+    fd = libc.inotify_init1(0)
+    assert libc.inotify_add_watch(fd, folder.encode(), 0x8) > 0  # CLOSE_WRITE
+    sizes = []
+
+    def look():
+        while not sizes or sizes[-1] is not None:
+            events, at = os.read(fd, 65536), 0
+            while at < len(events):
+                length = struct.unpack_from("I", events, at + 12)[0]
+                name = events[at + 16:at + 16 + length].rstrip(b"\0").decode()
+                at += 16 + length
+                if name == "end":
+                    sizes.append(None)
+                elif name == os.path.basename(large.dest):
+                    sizes.append(os.path.getsize(large.dest))
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        assert large.serve().copy("scp", "put") > 1
+    finally:
+        open(f"{folder}/end", "w").close()
+        watcher.join()
+        os.close(fd)
+    assert sizes[:-1] and set(sizes[:-1]) == {SIZE}
 
 
 @pytest.mark.parametrize("value", ["0", "11", "x"])
@@ -209,7 +288,7 @@ def test_who_may_ask(far, ask):
     for name in "ab":
         with open(f"{far.source}/{name}", "wb") as f:
             f.truncate(16 * MIB)
-    assert ask("scp", "put", recursive=True) == "socket:auto"
+    assert ask("scp", "put", recursive=True) == "socket:option"
     assert ask("scp", "get", recursive=True) == "none"
     assert ask("scp", "put", more=("-X", "sessions=auto"),
                recursive=True) == "socket:auto"
@@ -222,7 +301,7 @@ def test_who_may_ask(far, ask):
     assert ask("scp", "put", more=("-X", "sessions=2"),
                recursive=True) == "socket"
     # Nobody knows what its user will type
-    assert ask("sftp", "put", recursive=True) == "socket:auto"
+    assert ask("sftp", "put", recursive=True) == "socket:option"
 
 
 SEVERAL = pytest.mark.parametrize("option", ["X", "o"])
@@ -288,8 +367,8 @@ def test_a_server_of_ours_has_one(large):
 
 @pytest.mark.parametrize("more", [(), ("-X", "sessions=10")])
 def test_nearby_has_one(large, more):
-    """On a LAN, where a slow server fills its window, too. Of itself, scp does
-    not even ask."""
+    """On a LAN, where a slow server fills its window, too. Unless the user asks
+    for sessions, all that is sent is stock's."""
     large.serve(rate=2e7)
     done = large.here.run(large.direct("scp", "put", more=more))
     assert done.returncode == 0, done.stderr

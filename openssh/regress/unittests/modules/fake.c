@@ -117,9 +117,13 @@ __wrap_sshbuf_len(const struct sshbuf *buf)
 double
 __wrap_monotime_double(void)
 {
+	uint64_t now_us = fake.now_us;
+
+	if (now_us == 0)
+		return __real_monotime_double();
+	fake.now_us += fake.step_us;
 	/* The nearest number is what is cut off to now_us again. */
-	return fake.now_us == 0 ? __real_monotime_double() :
-	    (fake.now_us + 0.5) / 1000000;
+	return (now_us + 0.5) / 1000000;
 }
 
 int

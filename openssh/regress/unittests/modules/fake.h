@@ -28,6 +28,7 @@
 struct fake {
 	/* set by the test */
 	uint64_t now_us;		/* of monotime_double(); 0 = real */
+	uint64_t step_us;		/* by which each call moves it on */
 	const struct path_info *path;	/* of tcp_path_probe(); NULL: real */
 	int path_errno;			/* its errno; 0 = it succeeds */
 	u_int waiting;			/* bytes, of tcp_path_waiting() */

@@ -792,6 +792,8 @@ widened(void)
 }
 #endif
 
+static struct heard heard;
+
 /* A channel that closes gives back what it held. */
 static void
 shares(void)
@@ -815,10 +817,13 @@ shares(void)
 	conn_turn(&conn, b);
 	deliver(a, RATE, 200);
 	ASSERT_U32_EQ(fake.cw->target, 10 * MIB);
+	/* At its end, a channel tells the largest window that it had. */
+	fixture_listen(&heard, "peak window 12582912, ");
+	conn_channel_free(&conn, a);
+	ASSERT_STRING_NE(heard.lines, "");
+	fixture_listen_ends();
 	conn_close(&conn);
 }
-
-static struct heard heard;
 
 static void
 at_close(int server)

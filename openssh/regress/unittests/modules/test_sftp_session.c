@@ -191,7 +191,7 @@ the_next_ssh(void)
 static void
 no_socket(void)
 {
-	sftp_session_limit(1, 1);
+	sftp_session_limit(1, EXTRA_SESSION_OPTION);
 	setenv(EXTRA_SESSION_ENV, "5:1", 1);
 	sftp_session_prepare();
 	sftp_session_child();
@@ -201,27 +201,32 @@ no_socket(void)
 	sftp_session_end(NULL);
 }
 
-/* ssh learns whether the user has asked for sessions. */
+/* ssh learns who decides on sessions. */
 static void
-automatic(void)
+who_decides(void)
 {
-	int ssh, automatic;
+	static const char *const by[] = { EXTRA_SESSION_ASKED,
+	    EXTRA_SESSION_AUTO, EXTRA_SESSION_OPTION };
+	const char *value;
+	size_t i;
+	int ssh;
 
-	for (automatic = 1; automatic >= 0; automatic--) {
-		sftp_session_limit(SFTP_SESSION_MAX, automatic);
+	for (i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
+		sftp_session_limit(SFTP_SESSION_MAX, by[i]);
 		ssh = start_ssh();
-		ASSERT_INT_EQ(strstr(getenv(EXTRA_SESSION_ENV),
-		    EXTRA_SESSION_AUTO) != NULL, automatic);
+		value = strchr(getenv(EXTRA_SESSION_ENV), ':') + 1;
+		ASSERT_STRING_EQ(value + strspn(value, "0123456789"), by[i]);
 		sftp_session_end(sftp_session_of(FIRST));
 		close(ssh);
 	}
 }
 
 static u_int
-limit(int is_asked, int option, int follows, int is_openssh, uint64_t rtt_us)
+limit(enum extra_limit_by by, int option, int follows, int is_openssh,
+    uint64_t rtt_us)
 {
-	struct extra_limit_facts f = { is_asked, option, follows,
-	    is_openssh, rtt_us };
+	struct extra_limit_facts f = { by, option, follows, is_openssh,
+	    rtt_us };
 
 	return extra_limit(&f);
 }
@@ -229,35 +234,40 @@ limit(int is_asked, int option, int follows, int is_openssh, uint64_t rtt_us)
 static void
 limits(void)
 {
+	const enum extra_limit_by asked = EXTRA_LIMIT_ASKED,
+	    automatic = EXTRA_LIMIT_AUTO, option = EXTRA_LIMIT_OPTION;
 	const uint64_t far = EXTRA_LIMIT_RTT_US, near = far - 1;
 	const u_int most = SFTP_SESSION_MAX;
 
 	/* Of itself: far away, and OpenSSH */
-	ASSERT_U_INT_EQ(limit(0, 0, 0, 1, far), most);
-	ASSERT_U_INT_EQ(limit(0, 0, 0, 1, near), 1);
-	ASSERT_U_INT_EQ(limit(0, 0, 0, 1, 0), 1);
-	ASSERT_U_INT_EQ(limit(0, 0, 0, 0, far), 1);
-	ASSERT_U_INT_EQ(limit(0, 0, 1, 1, far), 1);
+	ASSERT_U_INT_EQ(limit(option, 0, 0, 1, far), most);
+	ASSERT_U_INT_EQ(limit(option, 0, 0, 1, near), 1);
+	ASSERT_U_INT_EQ(limit(option, 0, 0, 1, 0), 1);
+	ASSERT_U_INT_EQ(limit(option, 0, 0, 0, far), 1);
+	ASSERT_U_INT_EQ(limit(option, 0, 1, 1, far), 1);
 	/* As the user's configuration says */
-	ASSERT_U_INT_EQ(limit(0, 1, 0, 1, far), 1);
-	ASSERT_U_INT_EQ(limit(0, 4, 0, 0, near), 4);
-	ASSERT_U_INT_EQ(limit(0, 10, 0, 1, 0), most);
-	ASSERT_U_INT_EQ(limit(0, 10, 1, 1, far), 1);
+	ASSERT_U_INT_EQ(limit(option, 1, 0, 1, far), 1);
+	ASSERT_U_INT_EQ(limit(option, 4, 0, 0, near), 4);
+	ASSERT_U_INT_EQ(limit(option, 10, 0, 1, 0), most);
+	ASSERT_U_INT_EQ(limit(option, 10, 1, 1, far), 1);
 	/* As the user has typed */
-	ASSERT_U_INT_EQ(limit(1, 1, 0, 0, 0), most);
-	ASSERT_U_INT_EQ(limit(1, 0, 0, 1, near), most);
-	ASSERT_U_INT_EQ(limit(1, 0, 1, 1, far), 1);
+	ASSERT_U_INT_EQ(limit(asked, 1, 0, 0, 0), most);
+	ASSERT_U_INT_EQ(limit(asked, 0, 0, 1, near), most);
+	ASSERT_U_INT_EQ(limit(asked, 0, 1, 1, far), 1);
+	ASSERT_U_INT_EQ(limit(automatic, 1, 0, 1, far), most);
+	ASSERT_U_INT_EQ(limit(automatic, 8, 0, 1, near), 1);
+	ASSERT_U_INT_EQ(limit(automatic, 8, 0, 0, far), 1);
 }
 
 void
 test_sftp_session(void)
 {
 	TEST_START("sftp session: opens and is refused");
-	sftp_session_limit(SFTP_SESSION_MAX, 0);
+	sftp_session_limit(SFTP_SESSION_MAX, EXTRA_SESSION_ASKED);
 	opens();
 	TEST_DONE();
-	TEST_START("sftp session: what nobody has asked for");
-	automatic();
+	TEST_START("sftp session: who decides");
+	who_decides();
 	TEST_DONE();
 	TEST_START("sftp session: whether there may be more");
 	limits();

@@ -31,6 +31,7 @@
 
 #include "../test_helper/test_helper.h"
 
+#include "fake.h"
 #include "sftp-sources.h"
 
 void test_sftp_sources(void);
@@ -126,11 +127,26 @@ many(void)
 	ASSERT_INT_EQ(hold("loop", 1, 1), 1);
 }
 
+/* Each name takes so long: the second one is not looked at. */
+static void
+slow(void)
+{
+	char *two[2];
+
+	two[0] = two[1] = below("a");
+	ASSERT_INT_EQ(sftp_sources_hold(two, 2, 0, UINT64_MAX), 0);
+	fake.step_us = SFTP_SOURCES_S * 1e6 * 6 / 10;
+	ASSERT_INT_EQ(sftp_sources_hold(two, 1, 0, UINT64_MAX), 0);
+	ASSERT_INT_EQ(sftp_sources_hold(two, 2, 0, UINT64_MAX), 1);
+}
+
 void
 test_sftp_sources(void)
 {
 	char command[PATH_MAX + 16];
 
+	fake_reset();
+	fake.now_us = 1000000;		/* no time passes */
 	strlcpy(top, "/tmp/bdp-sources.XXXXXXXX", sizeof(top));
 	ASSERT_PTR_NE(mkdtemp(top), NULL);
 	TEST_START("sftp sources: sizes add up");
@@ -141,6 +157,10 @@ test_sftp_sources(void)
 	TEST_DONE();
 	TEST_START("sftp sources: many names");
 	many();
+	TEST_DONE();
+	TEST_START("sftp sources: a slow file system");
+	slow();
+	fake_reset();
 	TEST_DONE();
 	snprintf(command, sizeof(command), "rm -r %s", top);
 	ASSERT_INT_EQ(system(command), 0);
