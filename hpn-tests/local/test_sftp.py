@@ -358,6 +358,25 @@ def test_get_from_an_odd_server(tmp_path, odd, fault, what):
         assert holds_only(data, (source / name).read_bytes())
 
 
+@pytest.mark.parametrize("kind", ["get", "put", "3"])
+def test_a_file_after_a_tree(tmp_path, monkeypatch, kind):
+    """What a tree needed is gone, and memory that was freed is no tree."""
+    monkeypatch.setenv("MALLOC_PERTURB_", "85")
+    tree, file, dest = (tmp_path / name for name in ("tree", "file", "dest"))
+    for path in (tree, dest):
+        path.mkdir()
+    (tree / "1").write_bytes(content(SMALL))
+    file.write_bytes(content(100_000))
+    source, target = {"get": ("x:", ""), "put": ("", "x:"),
+                      "3": ("x:", "y:")}[kind]
+    done = scp(tmp_path, SERVER, "-r", *(["-3"] if kind == "3" else []),
+               *(f"{source}{path}" for path in (tree, file, tree, file)),
+               f"{target}{dest}")
+    assert done == (0, "")
+    assert digests(dest / "tree") == digests(tree)
+    assert digests(dest / "file") == digests(file)
+
+
 @pytest.mark.parametrize("tool", ["scp", "sftp", "scp-3"])
 def test_directory_that_ends_once(tmp_path, odd, tree, tool):
     """Two requests for names are under way. The first finds the end, and how
