@@ -415,7 +415,8 @@ def test_another_root(tree, same):
     os.chmod(bound, 0o755)
     tree.serve(more=f"run={bound}", server=f"${{run:-{STOCK}/sftp-server}}")
     watch = tree.here.start(
-        ["sh", "-c", f"while sleep 0.01; do ls -a {tree.dest}; done"],
+        ["sh", "-c", f"cd {tree.dest}; while sleep 0.01; do ls -a . source; "
+         "done"],
         stdout=open(seen, "w"))
     argv = tree.argv("scp", "put", recursive=True)
     argv[-1] += "/"
@@ -427,7 +428,8 @@ def test_another_root(tree, same):
     assert ("a lane has other files" in done.stderr) == (not same)
     assert digests(tree.source) == digests(f"{tree.dest}/source")
     assert os.listdir(f"{other}/source") == []
-    assert set(read(seen).split()) <= {".", "..", "source"}
+    assert set(read(seen).split()) == {
+        ".", "..", ".:", "source", "source:", *os.listdir(tree.source)}
 
 
 @pytest.mark.parametrize("kind", ["large", "tree"])
