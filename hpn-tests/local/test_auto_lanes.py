@@ -132,6 +132,15 @@ def test_refused(large, direction, refused):
     assert len(large.pids()) == 3
 
 
+@BOTH
+def test_one_is_refused(large, direction):
+    """Of the first two: the other one goes on, and there are no more."""
+    large.serve(more="mkdir refused 2>/dev/null && exit 1", rate=6)
+    assert large.copy("scp", direction, "-X", "pace=off") == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert len(large.pids()) == 3
+
+
 @pytest.mark.parametrize("what", ["file", "tree"])
 @BOTH
 def test_killed_at_any_moment(place, direction, what):
