@@ -73,8 +73,8 @@ lies_between(const Attrib *before, const Attrib *now, const Attrib *after)
 /*
  * Looks at a file that the first session of a connection writes, from that one
  * and from another. Returns 1 if both see the same one, 0 if the other sees
- * none, and -1 if that can't be told: a file that gets its source's times has to
- * be incomplete until the last look, or its time says nothing.
+ * none, and -1 if that can't be told: a file that gets its source's times has
+ * to be incomplete until the last look, or its time says nothing.
  */
 static int
 sees_written(const struct sftp_tree *tree, struct sftp_conn *first,

@@ -41,10 +41,10 @@ struct sftp_parts_copy {
 	u_char *mark;		/* room for mark_len bytes */
 	size_t mark_len;
 	int longer;		/* 1: the target is longer by a mark */
-	uint64_t begin;		/* bytes that were there without a gap before */
+	uint64_t begin;		/* bytes there before, without a gap */
 	uint64_t marked;	/* bytes of the parts in the last mark */
 	int marking;		/* 1: that mark is outstanding */
-	/* Of lanes that have nothing left to copy: open until the mark is cut */
+	/* Of lanes with nothing left to copy: open until the mark is cut */
 	struct {
 		struct sftp_conn *conn;
 		u_char *handle;

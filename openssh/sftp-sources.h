@@ -29,9 +29,9 @@
 
 /*
  * Returns 1 if the n files in paths hold `bytes` together, or have so many
- * names below them, or take so long to look at, that they may, else 0. Directories count with what is in
- * them if `recursive`. What can't be read, and is no file, holds nothing. Keeps
- * one directory open at a time.
+ * names below them, or take so long to look at, that they may, else 0.
+ * Directories count with what is in them if `recursive`. What can't be read,
+ * and is no file, holds nothing. Keeps one directory open at a time.
  */
 int	 sftp_sources_hold(char *const paths[], int n, int recursive,
 	    uint64_t bytes);
