@@ -28,8 +28,9 @@ MSG_PING, MSG_PONG = 192, 193
 BOUNDED = b"bounded-input@openssh-bdp"
 PROBE = b"path-probe@openssh-bdp"
 
-# A reader that has stopped, and goes when sshd does
-STOPPED = "while kill -0 $PPID 2>/dev/null; do sleep 0.1; done"
+# A reader that has stopped, and goes when sshd does. Its parent is another
+# process then; that one's pid may be a third one's by now.
+STOPPED = "while grep -qx \"PPid:.$PPID\" /proc/$$/status; do sleep 0.1; done"
 ZERO = bytes(PACKET)
 
 
