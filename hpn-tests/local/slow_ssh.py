@@ -36,11 +36,15 @@ def say(pair):
 
 
 def relay(source, sink, rate):
-    while data := os.read(source, int(rate * TURN_S)):
-        view = memoryview(data)
-        while view:
-            view = view[os.write(sink, view):]
-        time.sleep(len(data) / rate)
+    """Until either has ended, whose end the sink sees in any case."""
+    try:
+        while data := os.read(source, int(rate * TURN_S)):
+            view = memoryview(data)
+            while view:
+                view = view[os.write(sink, view):]
+            time.sleep(len(data) / rate)
+    except OSError:
+        pass
     os.close(sink)
 
 
@@ -54,10 +58,7 @@ def main(server, rate):
                              stdout=subprocess.PIPE, bufsize=0)
     threading.Thread(target=relay, args=[0, child.stdin.fileno(), rate],
                      daemon=True).start()
-    try:
-        relay(child.stdout.fileno(), 1, rate)
-    except OSError:
-        pass
+    relay(child.stdout.fileno(), 1, rate)
     child.kill()
     sys.exit(child.wait())
 
