@@ -25,6 +25,7 @@
 
 
 #include "bdp-options.h"
+#include "extra-limit.h"
 #include "log.h"
 #include "ssherr.h"
 #include "sshbuf.h"
@@ -165,7 +166,7 @@ parse_copy_connections(struct bdp_options *options, const char *arg,
 static const char *
 parse_copy_sessions(struct bdp_options *options, const char *arg, int active)
 {
-	return parse_number(arg, BDP_OPTIONS_SESSIONS, active,
+	return parse_number(arg, EXTRA_LIMIT_MAX, active,
 	    &options->copy_sessions);
 }
 

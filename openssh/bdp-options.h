@@ -44,9 +44,6 @@ struct bdp_options {
 /* The most connections of a copy, with the first */
 #define BDP_OPTIONS_CONNECTIONS	8
 
-/* The most sessions of a copy's connection, with the first */
-#define BDP_OPTIONS_SESSIONS	10
-
 /*
  * Keywords: as users write them, and as the tables have them. "o" and "s" are
  * the prefixes of readconf.c's opcodes and of servconf.c's.

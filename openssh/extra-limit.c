@@ -26,7 +26,7 @@
 u_int
 extra_limit(const struct extra_limit_facts *f)
 {
-	if (f->follows)
+	if (f->is_ours)
 		return 1;
 	if (f->by == EXTRA_LIMIT_ASKED)
 		return EXTRA_LIMIT_MAX;

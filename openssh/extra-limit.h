@@ -41,7 +41,7 @@ enum extra_limit_by {
 struct extra_limit_facts {
 	enum extra_limit_by by;
 	int	 option;	/* CopySessions; 0: auto */
-	int	 follows;	/* 1: the server's windows follow the path */
+	int	 is_ours;	/* 1: the server's windows follow the path */
 	int	 is_openssh;	/* 1: the server calls itself OpenSSH */
 	uint64_t rtt_us;	/* least RTT of the socket; 0: unknown */
 };

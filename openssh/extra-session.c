@@ -347,7 +347,7 @@ limit_of(struct ssh *ssh, int option)
 	struct path_info tcp = { 0 };
 
 	/* The windows of a server with bounded input follow the path. */
-	f.follows = (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0;
+	f.is_ours = (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0;
 	f.is_openssh = (ssh->compat & SSH_NEW_OPENSSH) != 0;
 	if (ssh_packet_connection_is_on_socket(ssh))
 		(void)tcp_path_probe(ssh_packet_get_connection_out(ssh), &tcp);

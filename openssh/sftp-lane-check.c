@@ -32,7 +32,7 @@
 #include "sftp-requests.h"
 #include "sftp-tree.h"
 
-/* At most so many files are looked at. */
+/* Limit on the files that one check looks at */
 #define LOOKS	5
 
 /* Returns 1 if all of both is the same but the time of access, else 0. */

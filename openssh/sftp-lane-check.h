@@ -19,7 +19,7 @@
 
 /*
  * Whether a lane's server has the files of the first lane: behind one name
- * there may be several machines. Both are jobs for sftp_tree_use_lanes(), whose
+ * there may be several machines. Both are jobs of sftp_tree_use_lanes(), whose
  * path is that of the tree at the server. Neither logs an error.
  *
  * For a download: the directory has the same attributes for both.

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "bdp-options.h"
+#include "extra-limit.h"
 #include "extra-session.h"
 #include "log.h"
 #include "misc.h"
@@ -154,7 +155,7 @@ sftp_lane_sessions_end(void)
 void
 sftp_lane_sessions_prepare(void)
 {
-	u_int max = state.asked > 0 ? state.asked : SFTP_SESSION_MAX;
+	u_int max = state.asked > 0 ? state.asked : EXTRA_LIMIT_MAX;
 
 	if (state.off || !sftp_connections_is_one())
 		max = 1;
@@ -189,7 +190,7 @@ sftp_lane_sessions_option(const char *option)
 
 	if (strncmp(option, "sessions=", 9) != 0)
 		return 0;
-	if ((errstr = bdp_options_number(option + 9, SFTP_SESSION_MAX,
+	if ((errstr = bdp_options_number(option + 9, EXTRA_LIMIT_MAX,
 	    &state.asked)) != NULL)
 		fatal("Invalid number of sessions \"%s\": %s", option + 9,
 		    errstr);

@@ -118,8 +118,10 @@ sftp_lanes_conn(void)
 }
 
 int
-sftp_lanes_wanted(const struct sftp_conn *conn)
+sftp_lanes_wanted(const struct sftp_conn *conn, int upload)
 {
+	if (!upload && source.same_peer)
+		return 0;
 	return lanes_max > 1 && source.open != NULL && lanes[0].conn == conn &&
 	    conn != NULL;
 }

@@ -73,7 +73,7 @@ struct sftp_lane_source {
 	 */
 	int (*may_open)(void *ctx, double now_s);
 	int later;		/* 1: there may never be a reason to */
-	int same_peer;		/* 1: they end at the first lane's machine */
+	int same_peer;		/* 1: sessions of the first one's connection */
 	const char *what;	/* what a lane is to users, in one word */
 	void *ctx;
 };
@@ -84,7 +84,10 @@ void	 sftp_lanes_max(u_int lanes);
 /* Says where lanes come from. It is copied. */
 void	 sftp_lanes_source(const struct sftp_lane_source *source);
 
-/* Returns 1 if lanes of that source end at the first one's machine, else 0. */
+/*
+ * Returns 1 if lanes of that source are sessions of the first one's connection,
+ * and so end at the same machine, else 0.
+ */
 int	 sftp_lanes_same_peer(void);
 
 /* Returns the word for a lane of that source. */
@@ -103,10 +106,11 @@ void	 sftp_lanes_first(struct sftp_conn *conn, int in, int out,
 struct sftp_conn *sftp_lanes_conn(void);
 
 /*
- * Returns 1 if conn is the first lane and there may be others: its copies take
- * the functions of lanes then. Else 0.
+ * Returns 1 if conn is the first lane and there may be others for an upload, or
+ * else for a download: such copies take the functions of lanes then. Else 0.
+ * Sessions of one connection are for uploads: the window of a download is ours.
  */
-int	 sftp_lanes_wanted(const struct sftp_conn *conn);
+int	 sftp_lanes_wanted(const struct sftp_conn *conn, int upload);
 
 /*
  * Returns 1 if there will be more lanes than the first as far as is known: one

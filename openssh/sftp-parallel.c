@@ -280,10 +280,8 @@ has_hole(int fd, uint64_t size)
 static int
 is_worth_it(const struct sftp_parallel *f, uint64_t offset)
 {
-	/* Sessions are for uploads: the window of a download is ours. */
-	if (!f->upload && sftp_lanes_same_peer())
-		return 0;
-	if (!sftp_lanes_wanted(f->conn) || f->size < SFTP_PARALLEL_MIN ||
+	if (!sftp_lanes_wanted(f->conn, f->upload) ||
+	    f->size < SFTP_PARALLEL_MIN ||
 	    f->size - MINIMUM(offset, f->size) < SFTP_PARALLEL_MIN)
 		return 0;
 	/* A sparse file is copied as it always was. */
@@ -344,7 +342,8 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 	c.mark_len = sftp_mark_len(f->size);
 	if (c.mark_len <= sftp_conn_buflen(f->conn, 1)) {
 		if (tree == NULL)
-			own = sftp_tree_of_parts(f->conn, read_reply);
+			own = sftp_tree_of_parts(f->conn, f->upload,
+			    read_reply);
 		/* Without other lanes it is one stream, which needs no mark. */
 		c.plain = !marked && !sftp_lanes_expected();
 		c.longer = marked;

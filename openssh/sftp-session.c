@@ -32,6 +32,7 @@
 
 #include "openbsd-compat/sys-queue.h"
 
+#include "extra-limit.h"
 #include "extra-session.h"
 #include "log.h"
 #include "misc.h"
@@ -65,7 +66,7 @@ static int pair[2] = { -1, -1 };
 void
 sftp_session_limit(u_int max, const char *by)
 {
-	max_sessions = MINIMUM(max, SFTP_SESSION_MAX);
+	max_sessions = MINIMUM(max, EXTRA_LIMIT_MAX);
 	decided_by = by;
 }
 

@@ -38,9 +38,6 @@
  *	sftp_session_started(fdin);
  */
 
-/* The largest number of sessions of one connection, with the first */
-#define SFTP_SESSION_MAX	10
-
 /* The socket to one ssh */
 struct sftp_sessions;
 
@@ -56,7 +53,8 @@ struct sftp_session_report {
 };
 
 /*
- * Allows `max` sessions of a connection, with the first; 1 unless it is called.
+ * Allows `max` sessions of a connection, with the first, at most
+ * EXTRA_LIMIT_MAX; 1 unless it is called.
  * With 1 there is no socket at all, as in stock. `by` is an EXTRA_SESSION_*
  * string that tells ssh who decides whether there are any (extra-session.h). It
  * is not copied. Call it before sftp_session_prepare().

@@ -28,16 +28,16 @@
 #include "sftp-sources.h"
 #include "xmalloc.h"
 
-/* What was looked at so far, and what is still to be looked at */
+/* The names found so far: sftp_sources_hold() looks at them in order. */
 struct walk {
 	char *paths[SFTP_SOURCES_NAMES];
-	u_int n;		/* names that there are */
-	uint64_t left;		/* bytes that are wanted still */
+	u_int n;		/* number of names */
+	uint64_t left;		/* bytes that have not been found yet */
 };
 
-/* Notes a path, if there is room: walk->n says so. Takes it over. */
+/* Adds a path, which it frees if there is no room. */
 static void
-note(struct walk *w, char *path)
+add(struct walk *w, char *path)
 {
 	if (w->n == SFTP_SOURCES_NAMES)
 		free(path);
@@ -46,7 +46,7 @@ note(struct walk *w, char *path)
 }
 
 static void
-note_directory(struct walk *w, const char *path)
+add_directory(struct walk *w, const char *path)
 {
 	struct dirent *d;
 	char *name;
@@ -59,14 +59,14 @@ note_directory(struct walk *w, const char *path)
 		    strcmp(d->d_name, "..") == 0)
 			continue;
 		xasprintf(&name, "%s/%s", path, d->d_name);
-		note(w, name);
+		add(w, name);
 	}
 	closedir(dir);
 }
 
-/* Takes one into account. */
+/* Subtracts the size of a file, or adds the names in a directory. */
 static void
-look(struct walk *w, const char *path, int recursive)
+visit(struct walk *w, const char *path, int recursive)
 {
 	struct stat st;
 
@@ -76,7 +76,7 @@ look(struct walk *w, const char *path, int recursive)
 	if (S_ISREG(st.st_mode))
 		w->left -= MINIMUM(w->left, (uint64_t)st.st_size);
 	else if (S_ISDIR(st.st_mode) && recursive)
-		note_directory(w, path);
+		add_directory(w, path);
 }
 
 int
@@ -90,10 +90,10 @@ sftp_sources_hold(char *const paths[], int n, int recursive, uint64_t bytes)
 	end_s = monotime_double() + SFTP_SOURCES_S;
 	w->left = bytes;
 	for (i = 0; i < (u_int)n; i++)
-		note(w, xstrdup(paths[i]));
+		add(w, xstrdup(paths[i]));
 	for (i = 0; i < w->n && w->left != 0 && w->n < SFTP_SOURCES_NAMES &&
 	    monotime_double() < end_s; i++)
-		look(w, w->paths[i], recursive);
+		visit(w, w->paths[i], recursive);
 	hold = w->left == 0 || w->n == SFTP_SOURCES_NAMES || i < w->n;
 	for (i = 0; i < w->n; i++)
 		free(w->paths[i]);

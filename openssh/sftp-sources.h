@@ -21,17 +21,17 @@
 
 #include <stdint.h>
 
-/* Names that are looked at; what has more may hold anything */
+/* Limit on the names that are looked at, with those on the command line */
 #define SFTP_SOURCES_NAMES	1000
 
-/* No further name is looked at after this time (s), for slow file systems. */
+/* Time (s) after which no further name is looked at, for slow file systems */
 #define SFTP_SOURCES_S		0.1
 
 /*
- * Returns 1 if the n files in paths hold `bytes` together, or have so many
- * names below them, or take so long to look at, that they may, else 0.
- * Directories count with what is in them if `recursive`. What can't be read,
- * and is no file, holds nothing. Keeps one directory open at a time.
+ * Returns 1 if the n files in paths hold `bytes` or more together, else 0.
+ * Returns 1, too, if a limit above is reached first. If `recursive`, what is in
+ * directories counts. What is no file, or can't be read, holds nothing. Keeps
+ * one directory open at a time.
  */
 int	 sftp_sources_hold(char *const paths[], int n, int recursive,
 	    uint64_t bytes);

@@ -135,12 +135,11 @@ sftp_tree_sync(struct sftp_tree *tree)
 
 void
 sftp_tree_use_lanes(struct sftp_tree *tree, struct sftp_conn *conn,
-    const char *path, int (*check)(struct sftp_job *job))
+    const char *path, int upload)
 {
 	struct server *s;
 
-	if (tree == NULL || !sftp_lanes_wanted(conn) ||
-	    (check == sftp_lane_check_get && sftp_lanes_same_peer()))
+	if (tree == NULL || !sftp_lanes_wanted(conn, upload))
 		return;
 	s = &tree->servers[0];
 	s->lane = sftp_lane(0);
@@ -148,7 +147,7 @@ sftp_tree_use_lanes(struct sftp_tree *tree, struct sftp_conn *conn,
 	set_nonblock(s->fd_in);
 	set_nonblock(s->fd_out);
 	tree->lanes_s = monotime_double() + (path == NULL ? 0 : TREE_SHORT_S);
-	tree->check.run = check;
+	tree->check.run = upload ? sftp_lane_check_put : sftp_lane_check_get;
 	tree->check.src = path == NULL ? NULL : xstrdup(path);
 }
 

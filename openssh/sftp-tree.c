@@ -145,14 +145,14 @@ sftp_tree_new(u_int handles,
 }
 
 struct sftp_tree *
-sftp_tree_of_parts(struct sftp_conn *conn,
+sftp_tree_of_parts(struct sftp_conn *conn, int upload,
     void (*read_reply)(struct sftp_conn *conn, struct sshbuf *msg))
 {
 	struct sftp_tree *tree = tree_new(sftp_conn_handles(conn), read_reply,
 	    conn, sftp_lane(0)->fd_in, sftp_lane(0)->fd_out);
 
 	if (tree != NULL) {
-		sftp_tree_use_lanes(tree, conn, NULL, NULL);
+		sftp_tree_use_lanes(tree, conn, NULL, upload);
 		sftp_conn_set_tree(conn, tree);
 	}
 	return tree;

@@ -163,13 +163,13 @@ void	 sftp_tree_claim(struct sftp_tree *tree, int fd);
 /*
  * The rest is of lanes (sftp-lanes.h, sftp-tree-lanes.c).
  *
- * Spreads the files of a tree over the lanes of conn, its first connection, if
- * there may be any. check->run() says by sftp_tree_same() whether a lane, its
- * conn, has the same files: its `src` is `path`. If path is NULL, files stay on
- * the first lane.
+ * Spreads the files of an upload, or else a download, over the lanes of conn,
+ * its first connection, if there may be any. `path` is that of the tree at the
+ * server: a lane has to see the same files there (sftp-lane-check.h). If it is
+ * NULL, files stay on the first lane.
  */
 void	 sftp_tree_use_lanes(struct sftp_tree *tree, struct sftp_conn *conn,
-	    const char *path, int (*check)(struct sftp_job *job));
+	    const char *path, int upload);
 
 /* Notes whether the files of a lane are those of the first one. */
 void	 sftp_tree_same(struct sftp_tree *tree, const struct sftp_conn *conn,
@@ -180,11 +180,11 @@ int	 sftp_tree_lost(const struct sftp_tree *tree,
 	    const struct sftp_conn *conn);
 
 /*
- * Returns a tree for one file that is copied in parts, or NULL if it is to be
- * copied in one stream. conn is the first lane, and gets the tree. read_reply()
- * is that of sftp_tree_new().
+ * Returns a tree for one file that is uploaded, or else downloaded, in parts. It
+ * is NULL if the file is to be copied in one stream. conn is the first lane, and
+ * gets the tree. read_reply() is that of sftp_tree_new().
  */
-struct sftp_tree *sftp_tree_of_parts(struct sftp_conn *conn,
+struct sftp_tree *sftp_tree_of_parts(struct sftp_conn *conn, int upload,
 	    void (*read_reply)(struct sftp_conn *conn, struct sshbuf *msg));
 
 /* Ends it, unless it is NULL. */

@@ -211,18 +211,22 @@ def test_auto_is_typed(large):
     assert "Requesting no-more-sessions@openssh.com" in large.log
 
 
-def test_a_download_after_an_upload(large):
+@pytest.mark.parametrize("kind", ["large", "tree"])
+def test_a_download_after_an_upload(request, kind):
     """In one sftp: the sessions are there, and not for downloads."""
-    large.serve()
-    back = large.here.path("back")
-    argv = large.argv("sftp", "put")
-    with open(large.here.path("batch"), "a") as f:
-        f.write(f"get {large.dest} {back}\n")
-    done = large.here.run(argv)
+    far = request.getfixturevalue(kind).serve()
+    back = far.here.path("back")
+    argv = far.argv("sftp", "put", recursive=kind == "tree")
+    with open(far.here.path("batch"), "a") as f:
+        f.write(f"get -r {far.dest} {back}\n")
+    done = far.here.run(argv)
     assert done.returncode == 0, done.stderr
-    assert large.sessions() > 1
-    assert digests(large.source) == digests(back)
-    assert done.stderr.count("copied in parts over") == 1
+    assert far.sessions() > 1
+    assert digests(far.source) == digests(back)
+    received = sorted(map(int, re.findall(
+        r"debug1: channel \d+: peak window .*, received (\d+) bytes",
+        done.stderr)))
+    assert len(received) > 1 and received[-2] < MIB < received[-1]
 
 
 def test_what_others_see(large):

@@ -212,7 +212,7 @@ who_decides(void)
 	int ssh;
 
 	for (i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
-		sftp_session_limit(SFTP_SESSION_MAX, by[i]);
+		sftp_session_limit(EXTRA_LIMIT_MAX, by[i]);
 		ssh = start_ssh();
 		value = strchr(getenv(EXTRA_SESSION_ENV), ':') + 1;
 		ASSERT_STRING_EQ(value + strspn(value, "0123456789"), by[i]);
@@ -222,10 +222,10 @@ who_decides(void)
 }
 
 static u_int
-limit(enum extra_limit_by by, int option, int follows, int is_openssh,
+limit(enum extra_limit_by by, int option, int is_ours, int is_openssh,
     uint64_t rtt_us)
 {
-	struct extra_limit_facts f = { by, option, follows, is_openssh,
+	struct extra_limit_facts f = { by, option, is_ours, is_openssh,
 	    rtt_us };
 
 	return extra_limit(&f);
@@ -237,7 +237,7 @@ limits(void)
 	const enum extra_limit_by asked = EXTRA_LIMIT_ASKED,
 	    automatic = EXTRA_LIMIT_AUTO, option = EXTRA_LIMIT_OPTION;
 	const uint64_t far = EXTRA_LIMIT_RTT_US, near = far - 1;
-	const u_int most = SFTP_SESSION_MAX;
+	const u_int most = EXTRA_LIMIT_MAX;
 
 	/* Of itself: far away, and OpenSSH */
 	ASSERT_U_INT_EQ(limit(option, 0, 0, 1, far), most);
@@ -263,7 +263,7 @@ void
 test_sftp_session(void)
 {
 	TEST_START("sftp session: opens and is refused");
-	sftp_session_limit(SFTP_SESSION_MAX, EXTRA_SESSION_ASKED);
+	sftp_session_limit(EXTRA_LIMIT_MAX, EXTRA_SESSION_ASKED);
 	opens();
 	TEST_DONE();
 	TEST_START("sftp session: who decides");

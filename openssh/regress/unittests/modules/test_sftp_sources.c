@@ -48,7 +48,7 @@ below(const char *name)
 	return path;
 }
 
-/* Makes a file of so many bytes, all of them a hole. */
+/* Makes a sparse file of `size` bytes. */
 static void
 file(const char *name, off_t size)
 {
