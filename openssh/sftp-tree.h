@@ -180,9 +180,9 @@ int	 sftp_tree_lost(const struct sftp_tree *tree,
 	    const struct sftp_conn *conn);
 
 /*
- * Returns a tree for one file that is uploaded, or else downloaded, in parts. It
- * is NULL if the file is to be copied in one stream. conn is the first lane, and
- * gets the tree. read_reply() is that of sftp_tree_new().
+ * Returns a tree for one file that is uploaded, or else downloaded, in parts.
+ * It is NULL if the file is to be copied in one stream. conn is the first lane,
+ * and gets the tree. read_reply() is that of sftp_tree_new().
  */
 struct sftp_tree *sftp_tree_of_parts(struct sftp_conn *conn, int upload,
 	    void (*read_reply)(struct sftp_conn *conn, struct sshbuf *msg));
