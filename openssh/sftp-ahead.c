@@ -55,7 +55,8 @@ struct sftp_ahead {
 	struct sftp_burst burst;
 	int	file;		/* the burst is there, and nobody has it */
 	int	put;		/* it is an upload */
-	char	*path, *name;	/* of the plan */
+	int	end;		/* nothing follows the file */
+	char	*path, *name;	/* of the plan; NULL: no file */
 	size_t	bytes;		/* of the upload */
 	struct stat source;	/* of the local file that they are from */
 };
@@ -184,6 +185,7 @@ sftp_ahead_compose(const struct sftp_plan *plan, u_int *id, struct sshbuf *out)
 	*id += a->burst.requests;
 	if (a->file) {
 		a->put = plan->local != NULL;
+		a->end = plan->end;
 		a->path = xstrdup(plan->remote);
 		a->name = plan->name == NULL ? NULL : xstrdup(plan->name);
 	}
@@ -314,12 +316,28 @@ sftp_ahead_take(struct sftp_ahead *a, struct sshbuf *msg)
 	return 1;
 }
 
+/* Returns 1 if a path (put: of an upload) is that of the plan, else 0. */
+static int
+is_planned(const struct sftp_ahead *a, int put, const char *path)
+{
+	size_t dir, len = strlen(path);
+
+	if (a->path == NULL || put != a->put)
+		return 0;
+	if (is_path(a, a->path, path, len))
+		return 1;
+	if (a->name == NULL || len <= strlen(a->name))
+		return 0;
+	dir = len - strlen(a->name);
+	return strcmp(path + dir, a->name) == 0 && path[dir - 1] == '/' &&
+	    (is_path(a, a->path, path, dir - 1) ||
+	    is_path(a, a->path, path, dir));
+}
+
 struct sftp_burst *
 sftp_ahead_file(struct sftp_ahead *a, int put, const char *path)
 {
-	size_t dir, len = strlen(path);
 	u_int i;
-	int is_file;
 
 	if (!a->file)
 		return NULL;
@@ -329,16 +347,13 @@ sftp_ahead_file(struct sftp_ahead *a, int put, const char *path)
 		free(a->ask[i].path);
 		a->ask[i].path = NULL;
 	}
-	if (put != a->put)
-		return NULL;
-	is_file = is_path(a, a->path, path, len);
-	if (!is_file && a->name != NULL && len > strlen(a->name)) {
-		dir = len - strlen(a->name);
-		is_file = strcmp(path + dir, a->name) == 0 &&
-		    path[dir - 1] == '/' && (is_path(a, a->path, path,
-		    dir - 1) || is_path(a, a->path, path, dir));
-	}
-	return is_file ? &a->burst : NULL;
+	return is_planned(a, put, path) ? &a->burst : NULL;
+}
+
+int
+sftp_ahead_is_last(const struct sftp_ahead *a, int put, const char *path)
+{
+	return a->end && is_planned(a, put, path);
 }
 
 int

@@ -88,6 +88,13 @@ int	 sftp_ahead_take(struct sftp_ahead *a, struct sshbuf *msg);
 struct sftp_burst *sftp_ahead_file(struct sftp_ahead *a, int put,
 	    const char *path);
 
+/*
+ * Returns 1 if the file at a path (put: an upload) is the one that was planned,
+ * and the plan says that nothing follows it, else 0.
+ */
+int	 sftp_ahead_is_last(const struct sftp_ahead *a, int put,
+	    const char *path);
+
 /* Returns 1 if file() has requests to return, else 0. */
 int	 sftp_ahead_is_file(const struct sftp_ahead *a);
 

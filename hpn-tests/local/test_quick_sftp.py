@@ -98,23 +98,23 @@ def test_scp(home, direction, size):
     assert done.told == []
     assert os.stat(copy).st_mtime == 1234567890
     assert done.at_once and len(done.sent_early) == 1
-    # The whole file goes with the login, and nobody waits for the end.
-    assert done.server_ended == (size <= EDGE if direction == "put"
-                                 else size <= 255 * 1024)
+    # Nobody waits for the end.
+    assert done.server_ended
     if direction == "put":
         assert done.sent_early[0] > min(size, EDGE)
 
 
-def test_into_a_directory(home):
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_into_a_directory(home, size):
     remember(home)
-    path = source(home)
+    path = source(home, size)
     os.mkdir(home.path("dir"))
     for target in ("dir", "dir/", ".", "", "~/dir", "~"):
         os.chmod(path, 0o640)
         done = scp(home, path, f"{HOST}:{target}")
         where = home.path("dir" if "dir" in target else "")
         assert done.status == 0 and done.at_once, (target, done.stderr)
-        assert done.told == []
+        assert done.server_ended and done.told == []
         if "dir" in target:
             copy = os.path.join(where, "source")
             assert same(path, copy)
@@ -168,8 +168,10 @@ def test_a_tree(home):
 def test_several(home):
     """Into a directory that is made, and one that is there."""
     remember(home)
-    paths = [source(home, n * 1000, f"s{n}") for n in range(3)]
-    os.mkdir(home.path("dir"))
+    paths = [source(home, size, f"s{n}")
+             for n, size in enumerate((LARGE, 0, 1000))]
+    for name in ("dir", "down"):
+        os.mkdir(home.path(name))
     for _ in range(2):
         done = scp(home, *paths, f"{HOST}:{home.path('dir')}")
         assert done.status == 0, done.stderr
@@ -177,8 +179,10 @@ def test_several(home):
         for n in range(3):
             assert same(paths[n], home.path(f"dir/s{n}"))
     done = scp(home, *[f"{HOST}:{path}" for path in paths],
-               home.path("dir"))
+               home.path("down"))
     assert done.status == 0, done.stderr
+    for n in range(3):
+        assert same(paths[n], home.path(f"down/s{n}"))
 
 
 @pytest.mark.parametrize("batch", [

@@ -100,6 +100,19 @@ def test_answers_in_another_order(tmp_path, odd, direction):
     assert flights(tmp_path)[:2] == [INIT, LIMITS]
 
 
+@pytest.mark.parametrize("options,ends", [([], ["10 4"]),
+                                          (["-p"], ["10 10 4"]),
+                                          (["-p", "-X", "files=1"],
+                                           ["10", "10", "4"])])
+def test_the_end_of_a_larger_one(tmp_path, odd, options, ends):
+    """What sets its size and attributes and its close wait for its data to be
+    acknowledged, but not for each other."""
+    path = source(tmp_path, TOO_LARGE)
+    assert scp(tmp_path, odd("openssh"), *options, path, "x:dest") == (0, "")
+    assert (tmp_path / "dest").read_bytes() == path.read_bytes()
+    assert flights(tmp_path)[-len(ends):] == ends
+
+
 def test_largest(tmp_path, odd):
     path = source(tmp_path, FITS)
     assert scp(tmp_path, odd("openssh"), path, "x:dest") == (0, "")
@@ -125,13 +138,18 @@ def test_another_handle(tmp_path, odd, direction):
     ("write-fails", None), ("read-fails", None), ("reorders", None),
     ("short", None), ("close-fails", "close remote: Failure\n"),
     ("setstat-fails", "remote fsetstat: Failure\n")])
+@pytest.mark.parametrize("size", [5000, TOO_LARGE])
 @pytest.mark.parametrize("direction", ["get", "put"])
-def test_faults(tmp_path, odd, direction, fault, error):
-    """A request that fails once does no harm, and what fails each time is told
-    as in stock."""
-    path, dest = source(tmp_path, 5000), tmp_path / "dest"
+def test_faults(tmp_path, odd, direction, size, fault, error):
+    """A request of a small file that fails once does no harm, and what fails
+    each time is told as in stock. A larger file's data is asked for once."""
+    path, dest = source(tmp_path, size), tmp_path / "dest"
     status, told = copy(tmp_path, "scp", direction,
                         odd(f"openssh-{fault}", 1), path, dest)
+    if size == TOO_LARGE and \
+            fault == {"get": "read-fails", "put": "write-fails"}[direction]:
+        assert status == 1 and dest.read_bytes() == b""
+        return
     assert dest.read_bytes() == path.read_bytes()
     if direction == "get" or error is None:
         assert (status, told) == (0, "")

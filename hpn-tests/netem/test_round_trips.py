@@ -6,6 +6,7 @@ from scene import scenario
 from spec import transfer
 
 RTT_S = 0.2
+MB = 1000000
 
 
 # 12.5 with stock
@@ -71,8 +72,10 @@ def copy(direction, tool="scp", count=1000, **fields):
 @scenario("scp-quick-put", "check", 4.2, **copy("put"))
 @scenario("scp-quick-get", "netem", 4.2, **copy("get"))
 @scenario("sftp-quick-put", "netem", 4.2, **copy("put", "sftp"))
+@scenario("scp-quick-1m-get", "netem", 10.3, **copy("get", count=MB))
+@scenario("scp-quick-1m-put", "netem", 10.3, **copy("put", count=MB))
 def test_quick_copy(scene, measured):
-    """Round trips of a login with QuickStart and the copy of 1 KB."""
+    """Round trips of a login with QuickStart and the copy of 1 KB or 1 MB."""
     measured.at_most("round trips", scene["copy"].result["seconds"] / RTT_S,
                      scene.case, "{:.2f}")
 

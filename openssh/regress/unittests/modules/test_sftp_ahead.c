@@ -212,6 +212,16 @@ test_files(void)
 	ASSERT_PTR_NE(sftp_ahead_file(a, 1, "dest/name"), NULL);
 	TEST_DONE();
 
+	TEST_START("ahead: the last file");
+	ASSERT_INT_EQ(sftp_ahead_is_last(a, 1, "dest/name"), 1);
+	ASSERT_INT_EQ(sftp_ahead_is_last(a, 1, "dest/"), 1);
+	ASSERT_INT_EQ(sftp_ahead_is_last(a, 0, "dest/name"), 0);
+	ASSERT_INT_EQ(sftp_ahead_is_last(a, 1, "dest/names"), 0);
+	ASSERT_INT_EQ(sftp_ahead_is_last(a, 1, "des"), 0);
+	sftp_plan_upload(path, "dest", "name", 1, 1, 0);
+	ASSERT_INT_EQ(sftp_ahead_is_last(compose(part, 3), 1, "dest"), 0);
+	TEST_DONE();
+
 	TEST_START("ahead: another file than planned");
 	sftp_plan_upload(path, "dest", "name", 1, 1, 1);
 	a = compose(part, 3);
@@ -230,6 +240,7 @@ test_files(void)
 	sftp_plan_upload(path, "dest", "name", 1, 1, 1);
 	a = compose(none, 2);
 	ASSERT_INT_EQ(sftp_ahead_is_file(a), 0);
+	ASSERT_INT_EQ(sftp_ahead_is_last(a, 1, "dest"), 0);
 	sftp_plan_ask(SSH2_FXP_STAT, "dest");
 	sftp_plan_upload("/dev/null", "dest", "name", 1, 1, 1);
 	(void)compose(none, 2);
@@ -242,8 +253,11 @@ test_files(void)
 	sftp_plan_download("source", 1);
 	a = compose(get, 6);
 	ASSERT_PTR_NE(sftp_ahead_file(a, 0, "source"), NULL);
+	ASSERT_INT_EQ(sftp_ahead_is_last(a, 0, "source"), 1);
+	ASSERT_INT_EQ(sftp_ahead_is_last(a, 0, "source/x"), 0);
 	sftp_plan_download("source", 0);
-	(void)compose(get, 5);
+	a = compose(get, 5);
+	ASSERT_INT_EQ(sftp_ahead_is_last(a, 0, "source"), 0);
 	TEST_DONE();
 
 	TEST_START("ahead: what is known of a file before its data");
