@@ -19,6 +19,7 @@
 
 #include "cipher-order.h"
 #include "copy-lane.h"
+#include "copy-login.h"
 #include "copy-report.h"
 #include "quick-login.h"
 #include "tcp-congestion.h"

@@ -22,6 +22,7 @@
 #endif
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "openbsd-compat/sys-queue.h"
@@ -29,21 +30,27 @@
 #include "bdp-options.h"
 #include "channels.h"
 #include "channel-sender.h"
+#include "copy-login.h"
 #include "copy-report.h"
 #include "packet.h"
 #include "quick-pair.h"
 #include "tcp-held.h"
 #include "tcp-limit.h"
+#include "xmalloc.h"
 
 /* Channels that are looked at: one that scp uses is among the first. */
 #define CHANNELS	8
 
 static struct tcp_held held;
+static char *host;		/* as known_hosts has it */
+static struct copy_login_files files;
 
 /* The user has logged in. */
 static void
 connected(struct ssh *ssh, const struct bdp_options *options)
 {
+	if (copy_login_asks() || !copy_login_is_known(ssh, host, &files))
+		quick_pair_say_asks();
 	quick_pair_own(options->copy_connections,
 	    ssh_packet_connection_is_on_socket(ssh));
 }
@@ -79,10 +86,13 @@ glance(struct ssh *ssh, const struct tcp_info *ti, int blocked, uint64_t now_us)
 #endif
 
 void
-copy_report_start(void)
+copy_report_start(const char *known_host, const struct copy_login_files *f)
 {
 	if (!quick_pair_is_there())
 		return;
+	free(host);
+	host = xstrdup(known_host);
+	files = *f;
 	bdp_options_on_apply(connected);
 #if defined(__linux__) && defined(TCP_INFO)
 	tcp_limit_on_glance(glance);

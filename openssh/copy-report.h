@@ -17,13 +17,20 @@
 #ifndef COPY_REPORT_H
 #define COPY_REPORT_H
 
+struct copy_login_files;
+
 /*
  * In ssh: tells the scp or sftp that has started it what only ssh knows, over
  * the pair of quick-pair.h: that the connection is its own, CopyConnections,
- * and, if it asks, how long the connection is held up.
+ * whether further logins would fail, and, if it asks, how long the connection
+ * is held up.
  */
 
-/* Starts to, if there is a pair. Call it before the user logs in. */
-void	 copy_report_start(void);
+/*
+ * Starts to, if there is a pair. The host's key is looked for in the files,
+ * under that name. Call it before the user logs in.
+ */
+void	 copy_report_start(const char *known_host,
+	    const struct copy_login_files *files);
 
 #endif /* COPY_REPORT_H */

@@ -27,6 +27,7 @@
 #include "openbsd-compat/sys-queue.h"
 
 #include "channels.h"
+#include "copy-login.h"
 #include "kex.h"
 #include "log.h"
 #include "misc.h"
@@ -241,13 +242,15 @@ void
 quick_login_sign_end(const struct ssh *ssh, const struct sshkey *key,
     const char *alg, int in_agent)
 {
+	double took_s = monotime_double() - quick.signing_s;
+
+	copy_login_signed(key, in_agent, took_s);
 	if (quick.mode == QUICK_START_NO)
 		return;
 	free(quick.key);
 	quick.key = NULL;
 	quick.flags = in_agent ? QUICK_AGENT : 0;
-	if (in_agent &&
-	    monotime_double() - quick.signing_s > QUICK_AGENT_S) {
+	if (in_agent && took_s > QUICK_AGENT_S) {
 		debug("QuickStart: the agent was slow, it may have asked");
 		return;
 	}
@@ -282,6 +285,7 @@ quick_login_done(struct ssh *ssh, const char *method)
 {
 	struct quick_entry e;
 
+	copy_login_done(method);
 	if (quick.mode == QUICK_START_NO)
 		return;
 	debug("QuickStart: %d round trips saved",

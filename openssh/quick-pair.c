@@ -145,6 +145,9 @@ take_message(const u_char *m)
 		heard.told.connections = m[1];
 		heard.told.socket = m[2];
 		break;
+	case QUICK_PAIR_ASKS:
+		heard.told.asks = 1;
+		break;
 	case QUICK_PAIR_HELD:
 		heard.held_us = PEEK_U64(m + 1);
 		heard.rtt_us = PEEK_U64(m + 9);
@@ -339,6 +342,12 @@ quick_pair_own(int connections, int socket)
 	u_char m[3] = { QUICK_PAIR_OWN, connections, socket };
 
 	say_all(m, sizeof(m));
+}
+
+void
+quick_pair_say_asks(void)
+{
+	say(QUICK_PAIR_ASKS);
 }
 
 int

@@ -32,6 +32,8 @@
  *			of this ssh's own, so not through a ControlMaster. A
  *			byte follows: CopyConnections; and one more: 1 if the
  *			connection is a socket, 0 if it goes through a proxy
+ *			QUICK_PAIR_ASKS: before that, if a login like this one
+ *			would ask somebody, or its host's key is in no file
  *			QUICK_PAIR_HELD: how long the connection was held up
  *			(see tcp-held.h) in all, and its least RTT: 8 bytes
  *			each (us), most significant first
@@ -49,6 +51,7 @@
 #define QUICK_PAIR_HERE		'h'
 #define QUICK_PAIR_SEND		'+'
 #define QUICK_PAIR_OWN		'c'
+#define QUICK_PAIR_ASKS		'a'
 #define QUICK_PAIR_HELD		'u'
 #define QUICK_PAIR_SENT		's'
 #define QUICK_PAIR_TAKES	'y'
@@ -90,6 +93,7 @@ struct quick_pair_told {
 	int	 own;		/* 1: the connection is its own */
 	int	 connections;	/* CopyConnections; 0: auto */
 	int	 socket;	/* 1: the connection is a socket */
+	int	 asks;		/* 1: further logins would fail, or ask */
 };
 
 /* Has a function called if quick_pair_wait() hears that ssh has logged in. */
@@ -132,6 +136,9 @@ int	 quick_pair_learned(void);
 
 /* Says QUICK_PAIR_OWN with CopyConnections and whether it is a socket. */
 void	 quick_pair_own(int connections, int socket);
+
+/* Says QUICK_PAIR_ASKS. Call it before quick_pair_own(). */
+void	 quick_pair_say_asks(void);
 
 /* Returns 1 if scp has asked to be told how long the connection is held up. */
 int	 quick_pair_is_watched(void);

@@ -58,9 +58,13 @@ static const char *const ssh_options[] = {
 	"-oControlMaster=no",
 	"-oControlPath=none",
 	"-oClearAllForwardings=yes",
+	"-oForwardAgent=no",
 	"-oPermitLocalCommand=no",
 	"-oRequestTTY=no",
 	"-oRemoteCommand=none",
+	/* Others take over what one that falls silent has left. */
+	"-oServerAliveInterval=10",
+	"-oServerAliveCountMax=3",
 };
 #define OPTIONS		(sizeof(ssh_options) / sizeof(ssh_options[0]))
 
@@ -83,9 +87,24 @@ static int asked = -1;		/* -X connections=; 0: auto; -1: not given */
 static int paced = 1;		/* 0: -X pace=off */
 static int automatic;		/* 1: sftp-auto.c decides */
 
+/* Returns 1 if a lane was refused or is lost, else 0. */
+static int
+is_refused(void)
+{
+	u_int i;
+
+	for (i = 0; i < SFTP_LANES; i++) {
+		if (sftp_lane(i)->state == SFTP_LANE_LOST)
+			return 1;
+	}
+	return 0;
+}
+
 static int
 may_connect(void *ctx, double now_s)
 {
+	if (!automatic && is_refused())
+		return 0;
 	if (paced && !direct && !sftp_spacing_may(&spacing, now_s))
 		return 0;
 	if (automatic && !sftp_auto_wants(now_s))
@@ -210,6 +229,10 @@ number(void)
 		forget_no_touch();
 	if (n != 1 && told.here && !told.own) {
 		debug("one connection, which is that of a ControlMaster");
+		return 1;
+	}
+	if (n != 1 && told.asks) {
+		debug("one connection, as further logins would ask or fail");
 		return 1;
 	}
 	if (n == 0 && !told.socket) {

@@ -150,8 +150,8 @@ sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *begin)
 		return 0;
 	}
 	if (!sftp_conn_digests(f->conn))
-		logit("\"%s\": keeping %llu bytes because of the mark of a "
-		    "copy only: the server can't compare content", f->path,
+		logit("\"%s\": keeping %llu bytes of its copy, as the mark "
+		    "there says: the server can't compare content", f->path,
 		    (unsigned long long)p->done);
 	while (sftp_parts_run(p, offset, &offset, &len)) {
 		check_run(f, offset, len);

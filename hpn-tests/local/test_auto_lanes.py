@@ -3,6 +3,7 @@ are, and that a file which begins as one stream and goes on in parts is safe."""
 
 import filecmp
 import os
+import re
 import shlex
 import subprocess
 
@@ -65,7 +66,7 @@ def test_auto_grows(large, tool, direction):
     """It begins with one, and has more soon, but no more than five at once."""
     assert large.copy(tool, direction, "-p") == (0, "")
     assert entries(large.dest) == entries(large.source)
-    assert 3 <= len(large.pids()) <= 5
+    assert len(large.pids()) == 5
     busy = [n for n in large.moved() if n > MIB]
     assert len(busy) >= 3 and SIZE <= sum(busy) < SIZE + MIB
 
@@ -129,16 +130,16 @@ def test_refused(large, direction, refused):
     large.serve(more=refused)
     assert large.copy("scp", direction) == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
-    assert len(large.pids()) == 3
+    assert len(large.pids()) == 5
 
 
 @BOTH
 def test_one_is_refused(large, direction):
-    """Of the first two: the other one goes on, and there are no more."""
+    """Of the first four: the others go on, and there are no more."""
     large.serve(more="mkdir refused 2>/dev/null && exit 1", rate=6)
     assert large.copy("scp", direction, "-X", "pace=off") == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
-    assert len(large.pids()) == 3
+    assert len(large.pids()) == 5
 
 
 @pytest.mark.parametrize("what", ["file", "tree"])
@@ -169,12 +170,13 @@ LASTS = "-l80000"
 
 
 def ssh_copy(here, *options, direction="put", tree=OURS, tool="scp",
-             host="far"):
+             host="far", program=None, environ=None):
     ends = [here.path("source"), f"{host}:{here.path('dest')}"]
     if direction == "get":
         ends = [f"{host}:{here.path('source')}", here.path("dest")]
-    done = here.run([f"{OURS}/{tool}", "-q", "-S", f"{tree}/ssh", "-F",
-                     here.path("config"), SLOW, *options, *ends])
+    done = here.run([f"{OURS}/{tool}", "-q", "-S", program or f"{tree}/ssh",
+                     "-F", here.path("config"), SLOW, *options, *ends],
+                    env={**os.environ, **(environ or {})})
     assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -279,3 +281,55 @@ def test_the_users_algorithms_stay(login_place):
     ssh_copy(here, LASTS, "-i", here.path("rsa"), "-X", "connections=3",
              "-oPubkeyAcceptedAlgorithms=+ssh-rsa")
     assert logins(sshd) == 3
+
+
+def test_a_login_that_asked(login_place):
+    """Further ones would fail where nobody may be asked, and sshd blocks those
+    who fail often: there are none."""
+    here = login_place
+    sshd = here.sshd(OURS, subsystem(), "PubkeyAuthentication yes",
+                     f"AuthorizedKeysFile {here.path('locked')}.pub")
+    subprocess.run([f"{OURS}/ssh-keygen", "-q", "-t", "ed25519", "-N", "word",
+                    "-f", here.path("locked")], check=True)
+    with open(here.path("askpass"), "w") as f:
+        f.write("#!/bin/sh\necho word\n")
+    os.chmod(here.path("askpass"), 0o755)
+    environ = {"SSH_ASKPASS": here.path("askpass"),
+               "SSH_ASKPASS_REQUIRE": "force"}
+    for value in ("no", "yes"):
+        ssh_copy(here, LASTS, "-i", here.path("locked"), "-X", "connections=3",
+                 f"-oQuickStart={value}", environ=environ)
+    assert logins(sshd) == 2
+    assert not re.search(r"Connection \w+ by .*preauth", read(sshd.log))
+
+
+@pytest.mark.parametrize("files,number", [
+    (["-oUserKnownHostsFile=/dev/null"], 1),
+    (["-oUserKnownHostsFile=/dev/null",
+      "-oGlobalKnownHostsFile={known_hosts}"], 3),
+    (["-oHostKeyAlias=another", "-oQuickStart=no"], 3)])
+def test_a_key_of_the_host_that_is_in_no_file(login_place, files, number):
+    """Further logins insist on it, so they would fail."""
+    here = login_place
+    sshd = here.sshd(OURS, subsystem())
+    ssh_copy(here)                      # the host is known from here on
+    words = [word.format(known_hosts=here.path("known_hosts"))
+             for word in files]
+    ssh_copy(here, LASTS, "-X", "connections=3", *words)
+    assert logins(sshd) == 1 + number
+    assert not re.search(r"Connection \w+ by .*preauth", read(sshd.log))
+
+
+@pytest.mark.level("netem")
+def test_a_refused_login_is_the_last(login_place):
+    """None is begun after the pace allows it, either."""
+    here = login_place
+    sshd = here.sshd(OURS, subsystem(), "MaxSessions 1")
+    program = here.path("ssh")
+    with open(program, "w") as f:
+        f.write(f'#!/bin/sh\necho >> {here.path("told")}\n'
+                'test -n "$SSH_COPY_LANE" && set -- -l nosuch "$@"\n'
+                f'exec {OURS}/ssh "$@"\n')
+    os.chmod(program, 0o755)
+    ssh_copy(here, "-l9000", "-X", "connections=8", program=program)
+    assert logins(sshd) == 1 and len(read(here.path("told"))) == 5

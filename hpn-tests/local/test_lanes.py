@@ -143,7 +143,8 @@ def test_a_lane_that_sends_nonsense(large, direction, how):
 
 @BOTH
 @pytest.mark.parametrize("what", ["file", "tree"])
-def test_few_descriptors(place, direction, what):
+@pytest.mark.parametrize("limit,least,most", [(12, 1, 1), (24, 2, 7)])
+def test_few_descriptors(place, direction, what, limit, least, most):
     """Lanes leave some for files."""
     if what == "tree":
         tree(place.source, 60)
@@ -151,9 +152,10 @@ def test_few_descriptors(place, direction, what):
         place.source.write_bytes(content(SIZE))
     argv, _ = place.argv("scp", direction, place.source, place.dest,
                          "-l160000", lanes=8)
-    assert run(["sh", "-c", 'ulimit -n 12; exec "$@"', "sh",
+    assert run(["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh",
                 *map(str, argv)], place.path) == (0, "")
     assert digests(place.dest) == digests(place.source)
+    assert least <= len(place.pids()) <= most
 
 
 @BOTH
@@ -307,7 +309,7 @@ def test_resume(large, direction, lanes, stock):
         large.serve(server=f"{STOCK}/sftp-server")
     status, error = large.copy("scp", direction, "-Z", lanes=lanes)
     assert status == 0
-    assert ("because of the mark" in error) == bool(stock)
+    assert ("as the mark there says" in error) == bool(stock)
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     assert sum(large.moved()) < SIZE - 4 * MIB
     assert stock or large.digests_asked() > 0
