@@ -63,8 +63,11 @@ const struct sftp_grow_params sftp_grow_connections = {
 	.held_percent = 50,
 	.lane_percent = 0,
 	.total_percent = 15,
-	/* A login takes as long as all else: so there are few steps. */
-	.step_percent = 200,
+	/*
+	 * A login takes as long as all else, so there are few steps: the first
+	 * one is all that may begin at once.
+	 */
+	.step_percent = 400,
 	/* The first connection is one of the five. */
 	.burst = 4,
 	.burst_us = 31000000,

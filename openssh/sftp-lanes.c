@@ -111,6 +111,22 @@ sftp_lanes_first(struct sftp_conn *conn, int in, int out,
 		fatal_fr(r, "sshbuf_putb");
 }
 
+int
+sftp_lanes_are_openssh(void)
+{
+	static const char *const names[] = { "limits@openssh.com",
+	    "expand-path@openssh.com", "users-groups-by-id@openssh.com" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (first_hello == NULL || memmem(sshbuf_ptr(first_hello),
+		    sshbuf_len(first_hello), names[i], strlen(names[i])) ==
+		    NULL)
+			return 0;
+	}
+	return 1;
+}
+
 struct sftp_conn *
 sftp_lanes_conn(void)
 {

@@ -102,6 +102,12 @@ const char *sftp_lanes_what(void);
 void	 sftp_lanes_first(struct sftp_conn *conn, int in, int out,
 	    const struct sshbuf *hello);
 
+/*
+ * Returns 1 if the servers of lanes have the extensions of OpenSSH's, as the
+ * first one says, else 0.
+ */
+int	 sftp_lanes_are_openssh(void);
+
 /* Returns the first lane's connection, or NULL if there is none. */
 struct sftp_conn *sftp_lanes_conn(void);
 

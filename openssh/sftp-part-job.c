@@ -35,6 +35,7 @@
 #include "sftp-bottleneck.h"
 #include "sftp-conn.h"
 #include "sftp-inflight.h"
+#include "sftp-lanes.h"
 #include "sftp-parallel.h"
 #include "sftp-part-job.h"
 #include "sftp-replies.h"
@@ -98,29 +99,33 @@ open_file(struct copier *k)
 {
 	u_char head[SFTP_MARK_HEAD];
 	double asked_s = monotime_double();
+	struct sftp_request_look look = { NULL };
+	const Attrib *a = &look.a;
 	int same;
-	Attrib a;
 
-	k->own_handle = sftp_request_open(k->conn, k->f->path,
+	if (k->f->upload) {
+		look.data = head;
+		look.len = sizeof(head);
+		look.offset = k->f->size;
+	}
+	k->own_handle = sftp_request_open_look(k->conn, k->f->path,
 	    k->f->upload ? SSH2_FXF_READ|SSH2_FXF_WRITE : SSH2_FXF_READ,
-	    &k->handle_len);
+	    &k->handle_len, sftp_lanes_are_openssh(), &look);
 	if (k->own_handle == NULL)
 		return -1;
 	sftp_inflight_opened(sftp_conn_inflight(k->conn), asked_s,
-	    monotime_double());
+	    look.opened_s);
 	k->handle = k->own_handle;
 	if (k->f->upload)
-		same = sftp_request_read(k->conn, k->handle, k->handle_len,
-		    k->f->size, head, sizeof(head)) == sizeof(head) &&
+		same = look.got == sizeof(head) &&
 		    memcmp(head + SFTP_MARK_MAGIC_LEN, k->c->nonce,
 		    SFTP_MARK_NONCE) == 0;
 	else
-		same = sftp_request_stat(k->conn, NULL, k->handle,
-		    k->handle_len, &a) == 0 &&
-		    (a.flags & SSH2_FILEXFER_ATTR_SIZE) != 0 &&
-		    a.size == k->f->size &&
-		    (a.flags & SSH2_FILEXFER_ATTR_ACMODTIME) != 0 &&
-		    a.mtime == k->f->mtime;
+		same = look.got != 0 &&
+		    (a->flags & SSH2_FILEXFER_ATTR_SIZE) != 0 &&
+		    a->size == k->f->size &&
+		    (a->flags & SSH2_FILEXFER_ATTR_ACMODTIME) != 0 &&
+		    a->mtime == k->f->mtime;
 	if (!same)
 		debug("\"%s\": a lane's server has another file",
 		    k->f->path);

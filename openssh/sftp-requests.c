@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "misc.h"
 #include "sshbuf.h"
 #include "ssherr.h"
 #include "xmalloc.h"
@@ -66,7 +67,7 @@ put_string(struct sshbuf *msg, const void *s, size_t len)
 }
 
 static void
-put_u64(struct sshbuf *msg, uint64_t v)
+put_u64_or_fatal(struct sshbuf *msg, uint64_t v)
 {
 	int r;
 
@@ -135,13 +136,12 @@ ask_status(struct sftp_conn *conn, struct sshbuf *msg, u_int id)
 	return status;
 }
 
-u_char *
-sftp_request_open(struct sftp_conn *conn, const char *path, u_int flags,
-    size_t *handle_len)
+/* Sends an OPEN. Returns its id. */
+static u_int
+send_open(struct sftp_conn *conn, struct sshbuf *msg, const char *path,
+    u_int flags)
 {
-	struct sshbuf *msg = new_msg();
-	u_char *handle = NULL;
-	u_int id, status;
+	u_int id;
 	Attrib none;
 
 	attrib_clear(&none);
@@ -149,10 +149,110 @@ sftp_request_open(struct sftp_conn *conn, const char *path, u_int flags,
 	put_string(msg, path, strlen(path));
 	put_u32_or_fatal(msg, flags);
 	put_attrib(msg, &none);
-	if (ask(conn, msg, id, &status) == SSH2_FXP_HANDLE &&
-	    sshbuf_get_string(msg, &handle, handle_len) != 0)
-		handle = NULL;
+	sftp_conn_send(conn, msg);
+	return id;
+}
+
+/* Returns the handle of a reply of a type, or NULL. */
+static u_char *
+take_handle(struct sshbuf *msg, u_char type, size_t *len)
+{
+	u_char *handle = NULL;
+
+	if (type != SSH2_FXP_HANDLE ||
+	    sshbuf_get_string(msg, &handle, len) != 0)
+		return NULL;
+	return handle;
+}
+
+u_char *
+sftp_request_open(struct sftp_conn *conn, const char *path, u_int flags,
+    size_t *handle_len)
+{
+	struct sshbuf *msg = new_msg();
+	u_char *handle, type;
+	u_int got, id = send_open(conn, msg, path, flags), status;
+
+	type = sftp_request_reply(conn, msg, &got, &status);
+	if (got != id)
+		fatal("ID mismatch (%u != %u)", got, id);
+	handle = take_handle(msg, type, handle_len);
 	sshbuf_free(msg);
+	return handle;
+}
+
+/* Asks for what a look is to tell. */
+static void
+look_again(struct sftp_conn *conn, const u_char *handle, size_t handle_len,
+    struct sftp_request_look *look)
+{
+	if (look->data != NULL)
+		look->got = sftp_request_read(conn, handle, handle_len,
+		    look->offset, look->data, look->len);
+	else
+		look->got = sftp_request_stat(conn, NULL, handle, handle_len,
+		    &look->a) == 0;
+}
+
+/* Takes the reply of a type that a look has got. */
+static void
+take_look(struct sshbuf *msg, u_char type, struct sftp_request_look *look)
+{
+	const u_char *data;
+	size_t len;
+
+	look->got = 0;
+	if (look->data == NULL)
+		look->got = type == SSH2_FXP_ATTRS &&
+		    decode_attrib(msg, &look->a) == 0;
+	else if (type == SSH2_FXP_DATA &&
+	    sshbuf_get_string_direct(msg, &data, &len) == 0 &&
+	    len <= look->len) {
+		memcpy(look->data, data, len);
+		look->got = len;
+	}
+}
+
+u_char *
+sftp_request_open_look(struct sftp_conn *conn, const char *path, u_int flags,
+    size_t *handle_len, int guess, struct sftp_request_look *look)
+{
+	static const u_char first[4];
+	struct sshbuf *msg;
+	u_char *handle = NULL, type;
+	u_int i, id, open_id, look_id, status;
+
+	if (!guess) {
+		handle = sftp_request_open(conn, path, flags, handle_len);
+		look->opened_s = monotime_double();
+		if (handle != NULL)
+			look_again(conn, handle, *handle_len, look);
+		return handle;
+	}
+	msg = new_msg();
+	open_id = send_open(conn, msg, path, flags);
+	if (look->data != NULL) {
+		look_id = sftp_request_send_read(conn, first, sizeof(first),
+		    look->offset, look->len);
+	} else {
+		look_id = begin(conn, msg, SSH2_FXP_FSTAT);
+		put_string(msg, first, sizeof(first));
+		sftp_conn_send(conn, msg);
+	}
+	for (i = 0; i < 2; i++) {
+		type = sftp_request_reply(conn, msg, &id, &status);
+		if (id == open_id)
+			handle = take_handle(msg, type, handle_len);
+		else if (id == look_id)
+			take_look(msg, type, look);
+		else
+			fatal("ID mismatch (%u)", id);
+	}
+	sshbuf_free(msg);
+	look->opened_s = monotime_double();
+	if (handle != NULL && (*handle_len != sizeof(first) ||
+	    memcmp(handle, first, sizeof(first)) != 0))
+		look_again(conn, handle, *handle_len, look);
 	return handle;
 }
 
@@ -230,7 +330,7 @@ sftp_request_send_read(struct sftp_conn *conn, const u_char *handle,
 	u_int id = begin(conn, msg, SSH2_FXP_READ);
 
 	put_string(msg, handle, handle_len);
-	put_u64(msg, offset);
+	put_u64_or_fatal(msg, offset);
 	put_u32_or_fatal(msg, len);
 	sftp_conn_send(conn, msg);
 	sshbuf_free(msg);
@@ -245,7 +345,7 @@ sftp_request_send_write(struct sftp_conn *conn, const u_char *handle,
 	u_int id = begin(conn, msg, SSH2_FXP_WRITE);
 
 	put_string(msg, handle, handle_len);
-	put_u64(msg, offset);
+	put_u64_or_fatal(msg, offset);
 	put_string(msg, data, len);
 	sftp_conn_send(conn, msg);
 	sshbuf_free(msg);

@@ -36,6 +36,24 @@ struct sshbuf;
 u_char	*sftp_request_open(struct sftp_conn *conn, const char *path,
 	    u_int flags, size_t *handle_len);
 
+/* What is to be known of a file that is opened: attributes, or bytes of it */
+struct sftp_request_look {
+	u_char	*data;		/* where the bytes go; NULL: attributes */
+	size_t	 len;		/* bytes that are asked for */
+	uint64_t offset;	/* of the first */
+	size_t	 got;		/* bytes that came; 1: attributes came */
+	double	 opened_s;	/* when the file was open */
+	Attrib	 a;
+};
+
+/*
+ * The same as sftp_request_open(), and looks at the file. With `guess`, both
+ * take one round trip if the handle is the first of OpenSSH's sftp-server.
+ */
+u_char	*sftp_request_open_look(struct sftp_conn *conn, const char *path,
+	    u_int flags, size_t *handle_len, int guess,
+	    struct sftp_request_look *look);
+
 /* Closes a handle. No reply is waited for. Needs a tree. */
 void	 sftp_request_close(struct sftp_conn *conn, const u_char *handle,
 	    size_t handle_len);

@@ -19,6 +19,9 @@ def triple(direction, **fields):
             "auto": copy(direction, connections="auto", **fields)}
 
 
+QUICK = {"unpaced": 1, "logins": 1, "ssh_options": ["QuickStart yes"]}
+
+
 def seconds(scene, key):
     return scene[key].result["seconds"]
 
@@ -34,9 +37,10 @@ def connections(scene, key):
           **triple("get", unpaced=1))
 @scenario("connections-unpaced-put", "netem", case=(1 / 5, 1 / 4),
           **triple("put", unpaced=1))
-@scenario("connections-quick-put", "netem", case=(1 / 5.5, 1 / 4),
-          **triple("put", unpaced=1, logins=1,
-                   ssh_options=["QuickStart yes"]))
+@scenario("connections-quick-get", "netem", case=(1 / 6, 1 / 5),
+          **triple("get", **QUICK))
+@scenario("connections-quick-put", "netem", case=(1 / 6, 1 / 5),
+          **triple("put", **QUICK))
 def test_eight(scene, measured):
     """Time of the whole command, of stock's. Where there is a pace, no more
     than five of the eight connections begin in the first 30 s."""

@@ -348,7 +348,7 @@ connections(void)
 		last = p.asked;
 	}
 	ASSERT_U32_EQ(n, 4);
-	ASSERT_U32_LE(p.most_at_once, 2);
+	ASSERT_U32_LE(p.most_at_once, 4);
 	ASSERT_U32_GE(p.f.lanes, 7);
 	ASSERT_U32_LE(p.f.lanes, 8);
 	for (i = 4; i < p.g.nadds; i++)
