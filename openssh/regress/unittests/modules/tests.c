@@ -43,6 +43,8 @@ void test_sftp_grow_paths(void);
 void test_sftp_lanes(void);
 void test_sftp_session(void);
 void test_sftp_sources(void);
+void test_copy_login(void);
+void test_sftp_names(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
 void test_channel_window(void);
@@ -103,6 +105,8 @@ tests(void)
 	test_sftp_lanes();
 	test_sftp_session();
 	test_sftp_sources();
+	test_copy_login();
+	test_sftp_names();
 	test_sftp_bottleneck();
 	test_progress_rate();
 #endif

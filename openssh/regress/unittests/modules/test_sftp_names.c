@@ -1,0 +1,123 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+
+/* The names in a directory, and that no memory is left. */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "quick-known.h"
+#include "sftp-names.h"
+
+#define FILES		300
+#define TIMES		50
+
+void test_sftp_names(void);
+
+static char folder[64];
+
+/* Returns the bytes that are allocated. */
+static size_t
+allocated(void)
+{
+	return mallinfo2().uordblks;
+}
+
+/* Reads the names. Returns how many there are that begin with "file". */
+static u_int
+count(void)
+{
+	struct sftp_names *names;
+	const char *name;
+	u_int n = 0;
+	DIR *dir;
+
+	ASSERT_PTR_NE(dir = opendir(folder), NULL);
+	names = sftp_names_read(dir);
+	while ((name = sftp_names_next(names)) != NULL)
+		n += strncmp(name, "file", 4) == 0 && strlen(name) == 7;
+	ASSERT_PTR_EQ(sftp_names_next(names), NULL);
+	sftp_names_free(names);
+	return n;
+}
+
+/* Writes a file of one entry of quick_hosts, for ssh to load. */
+static void
+known(const char *path)
+{
+	struct quick_known *k = calloc(1, sizeof(*k));
+
+	ASSERT_PTR_NE(k, NULL);
+	ASSERT_INT_EQ(quick_known_store(k, path), 0);
+	free(k);
+}
+
+void
+test_sftp_names(void)
+{
+	char path[128];
+	struct quick_known *k;
+	size_t before;
+	FILE *f;
+	u_int i;
+
+	snprintf(folder, sizeof(folder), "/tmp/test_sftp_names.%ld",
+	    (long)getpid());
+	ASSERT_INT_EQ(mkdir(folder, 0700), 0);
+	for (i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "%s/file%03u", folder, i);
+		ASSERT_PTR_NE(f = fopen(path, "w"), NULL);
+		ASSERT_INT_EQ(fclose(f), 0);
+	}
+	TEST_START("sftp names: all of them, and their memory is freed");
+	ASSERT_U32_EQ(count(), FILES);
+	before = allocated();
+	for (i = 0; i < TIMES; i++)
+		ASSERT_U32_EQ(count(), FILES);
+	ASSERT_SIZE_T_LT(allocated(), before + 1024);
+	sftp_names_free(NULL);
+	TEST_DONE();
+	for (i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "%s/file%03u", folder, i);
+		unlink(path);
+	}
+
+	TEST_START("quick known: the memory for the file is freed");
+	snprintf(path, sizeof(path), "%s/known", folder);
+	known(path);
+	ASSERT_PTR_NE(k = calloc(1, sizeof(*k)), NULL);
+	ASSERT_INT_EQ(quick_known_load(k, path), 0);
+	before = allocated();
+	for (i = 0; i < TIMES; i++)
+		ASSERT_INT_EQ(quick_known_load(k, path), 0);
+	ASSERT_SIZE_T_LT(allocated(), before + 1024);
+	free(k);
+	TEST_DONE();
+	unlink(path);
+	rmdir(folder);
+}
