@@ -234,19 +234,21 @@ def sshfs(job):
     os.makedirs(place)
     mount = ["sshfs", f"server:{LAB}", place]
     there = f"{place}/{os.path.relpath(THERE, LAB)}/file"
-    yield Step("mount", mount)
-    yield Step("write", ["dd", f"if={source}", f"of={there}", "bs=1M",
-                         "conv=fsync", "status=none"], moved)
-    same(source, f"{THERE}/file")
-    run(["fusermount3", "-u", place])       # and nothing is cached
-    run(["nsenter", "--net=/run/netns/client", *mount])
-    yield Step("read", ["dd", f"if={there}", "of=/dev/null", "bs=1M",
-                        "status=none"], moved)
-    folder = f"{place}/{os.path.relpath(many, LAB)}"
-    yield Step("ls", ["sh", "-c", f"ls -lR {folder} > {HERE}/listing"])
-    if tools.read(f"{HERE}/listing").count(b"-rw") != 1000:
-        raise StepError("ls: files are missing")
-    run(["fusermount3", "-u", place])
+    try:
+        yield Step("mount", mount)
+        yield Step("write", ["dd", f"if={source}", f"of={there}", "bs=1M",
+                             "conv=fsync", "status=none"], moved)
+        same(source, f"{THERE}/file")
+        run(["fusermount3", "-u", place])       # and nothing is cached
+        run(["nsenter", "--net=/run/netns/client", *mount])
+        yield Step("read", ["dd", f"if={there}", "of=/dev/null", "bs=1M",
+                            "status=none"], moved)
+        folder = f"{place}/{os.path.relpath(many, LAB)}"
+        yield Step("ls", ["sh", "-c", f"ls -lR {folder} > {HERE}/listing"])
+        if tools.read(f"{HERE}/listing").count(b"-rw") != 1000:
+            raise StepError("ls: files are missing")
+    finally:
+        run(["fusermount3", "-uz", place])
 
 
 def rclone(job):
