@@ -358,7 +358,7 @@ def limit(row, step, rows):
 def tools(rows):
     found = [r for r in rows if "steps" in r]
     mib = sorted({r["mib"] for r in found})
-    size = "" if mib == [256] else f" MIB={mib[-1]}"
+    size = "" if mib[-1] == 256 else f" MIB={mib[-1]}"
     yield TOOLS.format(size=size, rate=found[0]["rate_mbit"]).rstrip("\n")
     for buffers, title in BUFFERS.items():
         alike = [r for r in found if r["buffers"] == buffers]
