@@ -22,7 +22,8 @@ BDP_FAKE=monotime_double tcp_path_probe tcp_path_fill_segments \
 	window_max_machine set_nodelay \
 	window_init window_credit window_budget_ask \
 	sshbuf_len sshbuf_mem_resize poly1305_evp_start free
-BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
+BDP_MEMORY=malloc calloc realloc	# (modules/memory.c)
+BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%) $(BDP_MEMORY:%=-Wl,--wrap=%)
 
 # test_poly1305 sees whether OpenSSL's is used
 BDP_EVP=-Wl,--wrap=EVP_MAC_init
@@ -39,7 +40,7 @@ BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_sftp_ahead.c test_sftp_grow.c test_sftp_grow_paths.c \
 	test_bdp_options.c test_quick_start.c test_sftp_lanes.c \
 	test_tcp_held.c test_sftp_session.c test_sftp_sources.c \
-	test_copy_login.c test_sftp_names.c
+	test_copy_login.c test_sftp_names.c test_no_memory.c
 BDP_SFTP=sftp-inflight.o sftp-bottleneck.o sftp-resume.o sftp-finish.o \
 	sftp-slots.o sftp-burst.o sftp-ahead.o sftp-plan.o sftp-end.o \
 	sftp-grow.o sftp-common.o sftp-parts.o sftp-mark.o sftp-spacing.o \
