@@ -46,6 +46,7 @@ void test_sftp_sources(void);
 void test_copy_login(void);
 void test_sftp_names(void);
 void test_no_memory(void);
+void test_sftp_incomplete(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
 void test_channel_window(void);
@@ -109,6 +110,7 @@ tests(void)
 	test_copy_login();
 	test_sftp_names();
 	test_no_memory();
+	test_sftp_incomplete();
 	test_sftp_bottleneck();
 	test_progress_rate();
 #endif

@@ -1,0 +1,107 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/* The files that a process leaves incomplete, and what it says of them. */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "sftp-incomplete.h"
+
+#define FILES	512	/* for which there are places */
+
+void test_sftp_incomplete(void);
+
+/* Calls f with i and puts what it prints into text. Returns its length. */
+static ssize_t
+printed(void (*f)(int), int i, char *text, size_t len)
+{
+	char path[] = "/tmp/incomplete.XXXXXXXXXX";
+	int fd, stderr_fd;
+	ssize_t n;
+
+	ASSERT_INT_NE(fd = mkstemp(path), -1);
+	ASSERT_INT_EQ(unlink(path), 0);
+	ASSERT_INT_NE(stderr_fd = dup(STDERR_FILENO), -1);
+	ASSERT_INT_NE(dup2(fd, STDERR_FILENO), -1);
+	f(i);
+	ASSERT_INT_NE(dup2(stderr_fd, STDERR_FILENO), -1);
+	close(stderr_fd);
+	ASSERT_INT_NE(n = pread(fd, text, len - 1, 0), -1);
+	text[n] = '\0';
+	close(fd);
+	return n;
+}
+
+static void
+report(int i)
+{
+	sftp_incomplete_report();
+}
+
+void
+test_sftp_incomplete(void)
+{
+	const char *first = "incomplete: \"a\\033b\"\r\n";
+	const char *both = "may be incomplete: \"a\\033b\"\r\n"
+	    "incomplete: \"c\"\r\n";
+	static char text[FILES * 40];
+	int i, j;
+
+	TEST_START("sftp incomplete: what is said of files");
+	ASSERT_INT_NE(i = sftp_incomplete_begin("a\033b"), -1);
+	ASSERT_INT_GT(printed(sftp_incomplete_say, i, text, sizeof(text)), 0);
+	ASSERT_STRING_EQ(text, first);
+	ASSERT_INT_NE(j = sftp_incomplete_begin("c"), -1);
+	ASSERT_INT_NE(i, j);
+	sftp_incomplete_sent(i);
+	ASSERT_INT_GT(printed(report, 0, text, sizeof(text)), 0);
+	ASSERT_STRING_EQ(text, both);
+	sftp_incomplete_end(i);
+	ASSERT_INT_EQ(printed(sftp_incomplete_say, i, text, sizeof(text)), 0);
+	/* Its place is free, and what was sent of it is forgotten. */
+	ASSERT_INT_EQ(sftp_incomplete_begin("a\033b"), i);
+	ASSERT_INT_GT(printed(sftp_incomplete_say, i, text, sizeof(text)), 0);
+	ASSERT_STRING_EQ(text, first);
+	sftp_incomplete_end(i);
+	sftp_incomplete_end(j);
+	ASSERT_INT_EQ(printed(report, 0, text, sizeof(text)), 0);
+	TEST_DONE();
+
+	TEST_START("sftp incomplete: more files than there are places");
+	for (i = 0; i < FILES; i++) {
+		ASSERT_INT_EQ(sftp_incomplete_begin("file"), i);
+		sftp_incomplete_sent(i);
+	}
+	ASSERT_INT_EQ(sftp_incomplete_begin("file"), -1);
+	sftp_incomplete_sent(-1);
+	ASSERT_INT_EQ(printed(sftp_incomplete_say, -1, text, sizeof(text)), 0);
+	sftp_incomplete_end(-1);
+	ASSERT_INT_EQ(printed(report, 0, text, sizeof(text)), FILES *
+	    strlen("may be incomplete: \"file\"\r\n"));
+	for (i = 0; i < FILES; i++)
+		sftp_incomplete_end(i);
+	ASSERT_INT_EQ(printed(report, 0, text, sizeof(text)), 0);
+	TEST_DONE();
+}
