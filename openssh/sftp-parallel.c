@@ -355,6 +355,8 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 		marked = c.longer;
 	}
 	offset = reached(&c);
+	if (f->ended != NULL)
+		*f->ended = c.ends && offset == f->size;
 	sftp_parts_free(&c.parts);
 	*f->counter = offset;
 	if (marked && set_size(f, offset) != 0) {

@@ -44,6 +44,8 @@ struct sftp_parallel {
 	uint64_t size;		/* bytes of the source */
 	uint64_t mtime;		/* of the source (s since 1970) */
 	volatile off_t *counter;	/* bytes copied, for the meter */
+	int *ended;		/* set to 1 if all of a source is there that
+				 * is known to end at its size; or NULL */
 };
 
 /*

@@ -58,7 +58,7 @@ struct part {
 	TAILQ_ENTRY(part) entry;
 };
 
-/* An outstanding request; part is NULL for that of a mark */
+/* An outstanding request; part is NULL for that of a mark or of the end */
 struct part_request {
 	u_int id;
 	struct part *part;
@@ -191,6 +191,22 @@ send_piece(struct copier *k, struct part *part, uint64_t offset, size_t len)
 	return 0;
 }
 
+/*
+ * Asks once for a byte behind a source's size, while the last parts are on
+ * their way: there is none, unless the source grows.
+ */
+static void
+ask_end(struct copier *k)
+{
+	struct sftp_parts_copy *c = k->c;
+
+	if (k->f->upload || c->end_asked)
+		return;
+	c->end_asked = 1;
+	note_request(k, sftp_request_send_read(k->conn, k->handle,
+	    k->handle_len, k->f->size, 1), NULL, k->f->size, 1);
+}
+
 /* Sends the next piece, of a new part if need be. Returns 0 if none is left. */
 static int
 send_next(struct copier *k)
@@ -201,8 +217,10 @@ send_next(struct copier *k)
 	int i;
 
 	if (part == NULL || part->asked == part->len) {
-		if ((i = sftp_parts_next(&k->c->parts, &offset, &len)) == -1)
+		if ((i = sftp_parts_next(&k->c->parts, &offset, &len)) == -1) {
+			ask_end(k);
 			return 0;
+		}
 		part = xcalloc(1, sizeof(*part));
 		part->i = i;
 		part->offset = offset;
@@ -327,11 +345,15 @@ take_reply(struct copier *k, struct sshbuf *msg)
 	type = sftp_request_reply(k->conn, msg, &id, &status);
 	r = take_request(k, id);
 	k->in_flight -= r->len;
-	if (r->part == NULL)
-		k->c->marking = 0;
-	else
+	if (r->part != NULL)
 		sftp_inflight_end(d, r->len);
-	if (type != (k->f->upload ? SSH2_FXP_STATUS : SSH2_FXP_DATA) ||
+	else if (k->f->upload)
+		k->c->marking = 0;
+	if (r->part == NULL && !k->f->upload &&
+	    !sftp_tree_lost(sftp_conn_tree(k->conn), k->conn)) {
+		k->c->ends = type == SSH2_FXP_STATUS &&
+		    status == SSH2_FX_EOF;
+	} else if (type != (k->f->upload ? SSH2_FXP_STATUS : SSH2_FXP_DATA) ||
 	    status != SSH2_FX_OK) {
 		if (sftp_tree_lost(sftp_conn_tree(k->conn), k->conn))
 			k->lost = 1;

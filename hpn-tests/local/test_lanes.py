@@ -4,6 +4,7 @@ as KILLS in the environment says, 20 by default."""
 
 import filecmp
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -45,6 +46,19 @@ def test_one_large_file(large, tool, direction):
     assert len(large.pids()) == 4
     busy = [n for n in large.moved() if n > MIB]
     assert len(busy) >= 2 and SIZE <= sum(busy) < SIZE + MIB
+
+
+@pytest.mark.parametrize("preserve", [[], ["-p"]])
+def test_the_end_is_asked_for_once(large, preserve):
+    """A download asks for what is behind the source's last byte while the last
+    parts are on their way, and not again."""
+    assert large.copy("scp", "get", SLOW, *preserve) == (0, "")
+    assert digests(large.dest) == digests(large.source)
+    reads = re.findall(r'read ".*" \(handle \d+\) off (\d+) len (\d+)',
+                       (large.path / "log").read_text())
+    assert len(reads) > SIZE / MIB
+    assert [(int(offset) - SIZE, length) for offset, length in reads
+            if int(offset) >= SIZE] == [(0, "1")]
 
 
 @TOOLS
