@@ -30,7 +30,9 @@
 int
 tcp_held_is_due(const struct tcp_held *h, uint64_t now_us)
 {
-	uint64_t least_us = MAXIMUM(h->last.rtt_us, TCP_HELD_LOOK_US);
+	/* What comes once in a round trip may come a little early. */
+	uint64_t round_us = h->last.rtt_us - h->last.rtt_us / 8;
+	uint64_t least_us = MAXIMUM(round_us, TCP_HELD_LOOK_US);
 
 	return h->last.at_us == 0 || now_us < h->last.at_us ||
 	    now_us - h->last.at_us >= least_us;
@@ -68,12 +70,13 @@ static uint64_t
 receiver_us(const struct tcp_held *h, const struct tcp_held_look *look,
     uint64_t rate, uint64_t took_us)
 {
-	uint64_t before = h->rates[h->n % TCP_HELD_LOOKS];
+	uint64_t before = h->rates[h->n % TCP_HELD_RATES];
 
 	if (tcp_limit_window_is_full(look->received - h->last.received,
 	    look->min_rtt_us, took_us, look->rcv_wnd))
 		return took_us;
-	if (h->n < TCP_HELD_LOOKS || rate > before + before / 2)
+	/* Slow start doubles it in each round trip. */
+	if (h->n < TCP_HELD_RATES || rate > before + before / 4)
 		return 0;
 	return took_us;
 }
@@ -101,6 +104,6 @@ tcp_held_add(struct tcp_held *h, const struct tcp_held_look *look)
 		    receiver_us(h, look, rate, took_us);
 	if (h->lossy != 0)
 		h->lossy--;
-	h->rates[h->n++ % TCP_HELD_LOOKS] = rate;
+	h->rates[h->n++ % TCP_HELD_RATES] = rate;
 	h->last = *look;
 }

@@ -26,7 +26,7 @@
  * shows it, as the round trip then takes longer than it need. Pure.
  */
 
-/* The least time (us) between two looks; a round trip if that is longer. */
+/* The least time (us) between two looks; 7/8 of the RTT if that is longer. */
 #define TCP_HELD_LOOK_US	100000
 
 /* What is known at one time. Totals are since the connection began. */
@@ -44,14 +44,17 @@ struct tcp_held_look {
 	int	 filled;	/* 1: the congestion window is in use */
 };
 
-/* Looks that are compared with the last one */
+/* A look's rate is compared with that of so many looks before. */
+#define TCP_HELD_RATES		2
+
+/* Looks for which a loss counts */
 #define TCP_HELD_LOOKS		4
 
 /* All zero to start with */
 struct tcp_held {
 	struct tcp_held_look last;
 	uint64_t held_us;		/* total time that it waited */
-	uint64_t rates[TCP_HELD_LOOKS];	/* bytes/s, ring */
+	uint64_t rates[TCP_HELD_RATES];	/* bytes/s, ring */
 	u_int	 n;			/* looks at rates */
 	u_int	 lossy;			/* looks for which a loss counts */
 };

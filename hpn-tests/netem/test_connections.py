@@ -37,7 +37,7 @@ def connections(scene, key):
           **triple("get", unpaced=1))
 @scenario("connections-unpaced-put", "netem", case=(1 / 5, 1 / 4),
           **triple("put", unpaced=1))
-@scenario("connections-quick-get", "netem", case=(1 / 5.9, 1 / 4.5),
+@scenario("connections-quick-get", "netem", case=(1 / 6, 1 / 5),
           **triple("get", **QUICK))
 @scenario("connections-quick-put", "netem", case=(1 / 6, 1 / 5),
           **triple("put", **QUICK))

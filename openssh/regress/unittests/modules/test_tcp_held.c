@@ -63,7 +63,7 @@ static const struct {
 	{ "our receive buffer", RTT_US, 0, 3 * MIB, 0, 0, 3 * MIB, 0, 0, 0,
 	    LOOKS, LOOKS },
 	{ "the other end's, at a rate that stays", RTT_US, 0, 3 * MIB, 0, 0,
-	    32 * MIB, 0, 0, 0, LOOKS - TCP_HELD_LOOKS, LOOKS - TCP_HELD_LOOKS },
+	    32 * MIB, 0, 0, 0, LOOKS - TCP_HELD_RATES, LOOKS - TCP_HELD_RATES },
 	{ "a download that fills the path", 280000, 0, 20 * MIB, 0, 0, 32 * MIB,
 	    0, 0, 0, 0, 0 },
 	{ "keystrokes", RTT_US, 100, 50, RTT_US, RTT_US, 0, 1, 1, 1, 0, 0 },
@@ -83,7 +83,9 @@ one_case(u_int i)
 	tcp_held_add(&h, &look);
 	for (n = 0; n < LOOKS; n++) {
 		ASSERT_INT_EQ(tcp_held_is_due(&h, look.at_us +
-		    look.rtt_us - 1), 0);
+		    look.rtt_us / 8 * 7 - 1), 0);
+		ASSERT_INT_EQ(tcp_held_is_due(&h, look.at_us +
+		    look.rtt_us / 8 * 7), 1);
 		look.at_us += RTT_US;
 		look.acked += cases[i].acked;
 		look.received += cases[i].received;
@@ -131,6 +133,25 @@ grows(void)
 	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOOKS - 1) * RTT_US);
 }
 
+/* Nor is one that grows by an eighth of it from look to look. */
+static void
+grows_slowly(void)
+{
+	struct tcp_held_look look = { .at_us = 1000000, .rtt_us = RTT_US,
+	    .min_rtt_us = RTT_US, .rcv_wnd = 512 * MIB };
+	struct tcp_held h = { 0 };
+	uint64_t rate = MIB;
+	u_int n;
+
+	for (n = 0; n < 12; n++) {
+		tcp_held_add(&h, &look);
+		look.at_us += RTT_US;
+		look.received += rate;
+		rate += rate / 8;
+	}
+	ASSERT_U64_EQ(h.held_us, 0);
+}
+
 /* The login of a further connection */
 static void
 lane(void)
@@ -166,6 +187,7 @@ test_tcp_held(void)
 	}
 	TEST_START("tcp held: a rate that grows");
 	grows();
+	grows_slowly();
 	TEST_DONE();
 	TEST_START("copy lane: the login");
 	lane();
