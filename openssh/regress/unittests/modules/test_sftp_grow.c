@@ -160,7 +160,25 @@ held(void)
 	/* A total that steps back says nothing. */
 	f.held_us -= f.rtt_us;
 	ASSERT_U32_EQ(pass(&g, &f, 1, 4 * MIB, 0), 0);
-	ASSERT_U32_EQ(pass(&g, &f, 4, 4 * MIB, 61), 2);
+	ASSERT_U32_EQ(pass(&g, &f, 4, 4 * MIB, 60), 2);
+	start(&g, &f, &sftp_grow_connections, 1);
+	ASSERT_U32_EQ(pass(&g, &f, 40, 4 * MIB, 49), 0);
+	ASSERT_U32_EQ(pass(&g, &f, 4, 4 * MIB, 50), 4);
+}
+
+/* More lanes than there may be: none is added, and none ever will be. */
+static void
+too_many(void)
+{
+	struct sftp_grow_facts f;
+	struct sftp_grow g;
+
+	start(&g, &f, &sftp_grow_connections, 8);
+	ASSERT_U32_EQ(pass(&g, &f, 4, 4 * MIB, 100), 0);
+	ASSERT_INT_EQ(sftp_grow_done(&g), 1);
+	start(&g, &f, &sftp_grow_connections, 9);
+	ASSERT_U32_EQ(pass(&g, &f, 4, 4 * MIB, 100), 0);
+	ASSERT_INT_EQ(sftp_grow_done(&g), 1);
 }
 
 /* A measurement takes 4 round trips, and 200 ms, with as many lanes. */
@@ -256,6 +274,7 @@ test_sftp_grow(void)
 	TEST_DONE();
 	TEST_START("sftp grow: lanes that are held up");
 	held();
+	too_many();
 	TEST_DONE();
 	TEST_START("sftp grow: a measurement");
 	measured();
