@@ -197,6 +197,14 @@ test_spacing(void)
 	}
 	ASSERT_INT_EQ(began[4] == 1002.0, 1);
 	ASSERT_INT_EQ(began[5] == 1030.5, 1);
+	/* A clock that has just begun */
+	memset(&s, 0, sizeof(s));
+	for (i = 0; i < SFTP_SPACING_MAX; i++) {
+		ASSERT_INT_EQ(sftp_spacing_may(&s, 1), 1);
+		sftp_spacing_begin(&s, 1);
+	}
+	ASSERT_INT_EQ(sftp_spacing_may(&s, 31), 0);
+	ASSERT_INT_EQ(sftp_spacing_may(&s, 31.1), 1);
 	TEST_DONE();
 }
 

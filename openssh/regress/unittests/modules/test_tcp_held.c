@@ -131,6 +131,10 @@ grows(void)
 	look.acked += 16 * MIB;
 	tcp_held_add(&h, &look);
 	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOOKS - 1) * RTT_US);
+	/* Two looks at one time */
+	look.min_rtt_us = RTT_US;
+	tcp_held_add(&h, &look);
+	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOOKS - 1) * RTT_US);
 }
 
 /* Nor is one that grows by an eighth of it from look to look. */
@@ -150,6 +154,27 @@ grows_slowly(void)
 		rate += rate / 8;
 	}
 	ASSERT_U64_EQ(h.held_us, 0);
+}
+
+/* A queue of a quarter of the least RTT, and 2 ms, is none. */
+static void
+queue(void)
+{
+	struct tcp_held_look look = { .at_us = 1000000,
+	    .rtt_us = RTT_US / 4 * 5 + 2000, .min_rtt_us = RTT_US,
+	    .blocked = 1 };
+	struct tcp_held h = { 0 };
+
+	tcp_held_add(&h, &look);
+	look.at_us += RTT_US;
+	look.acked += MIB;
+	tcp_held_add(&h, &look);
+	ASSERT_U64_EQ(h.held_us, RTT_US);
+	look.rtt_us++;
+	look.at_us += RTT_US;
+	look.acked += MIB;
+	tcp_held_add(&h, &look);
+	ASSERT_U64_EQ(h.held_us, RTT_US);
 }
 
 /* The login of a further connection */
@@ -188,6 +213,9 @@ test_tcp_held(void)
 	TEST_START("tcp held: a rate that grows");
 	grows();
 	grows_slowly();
+	TEST_DONE();
+	TEST_START("tcp held: what a queue is");
+	queue();
 	TEST_DONE();
 	TEST_START("copy lane: the login");
 	lane();
