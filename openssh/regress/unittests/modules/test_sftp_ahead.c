@@ -22,6 +22,7 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@
 #include "sftp-burst.h"
 #include "sftp-common.h"
 #include "sftp-end.h"
+#include "sftp-parallel.h"
 #include "sftp-plan.h"
 #include "sshbuf.h"
 #include "ssherr.h"
@@ -429,15 +431,15 @@ test_begin(void)
 	TEST_DONE();
 }
 
-/* Returns the plan's file of a batch file with a text, or NULL. */
+/* Returns the plan's file of a batch file with len bytes, or NULL. */
 static const char *
-batch(const char *text)
+batch_of(const char *text, size_t len)
 {
 	const struct sftp_plan *p;
 	FILE *f = tmpfile();
 
 	ASSERT_PTR_NE(f, NULL);
-	fputs(text, f);
+	ASSERT_SIZE_T_EQ(fwrite(text, 1, len, f), len);
 	rewind(f);
 	sftp_plan_forget();
 	sftp_plan_batch(f, 0);
@@ -445,6 +447,108 @@ batch(const char *text)
 	fclose(f);
 	p = sftp_plan_current();
 	return p == NULL ? NULL : p->local != NULL ? p->local : p->remote;
+}
+
+static const char *
+batch(const char *text)
+{
+	return batch_of(text, strlen(text));
+}
+
+/* The plan asks this question as its ith. */
+static void
+asks(u_int i, u_char type, const char *path)
+{
+	const struct sftp_plan *p = sftp_plan_current();
+
+	ASSERT_PTR_NE(p, NULL);
+	ASSERT_U_INT_LT(i, p->n);
+	ASSERT_U8_EQ(p->ask[i].type, type);
+	ASSERT_STRING_EQ(p->ask[i].path, path);
+}
+
+/* What a batch asks first, and how long it may be. */
+static void
+test_batch_limits(void)
+{
+	char text[SFTP_PLAN_BATCH + 1];
+	size_t before;
+	FILE *f;
+
+	TEST_START("plan: the questions of a batch");
+	ASSERT_STRING_EQ(batch("put a\n"), "a");
+	ASSERT_U_INT_EQ(sftp_plan_current()->n, 1);
+	asks(0, SSH2_FXP_REALPATH, ".");
+	ASSERT_INT_EQ(sftp_plan_current()->end, 1);
+	ASSERT_INT_EQ(sftp_plan_current()->truncate, 0);
+	ASSERT_STRING_EQ(batch("put a b\n"), "a");
+	ASSERT_U_INT_EQ(sftp_plan_current()->n, 2);
+	asks(0, SSH2_FXP_REALPATH, ".");
+	asks(1, SSH2_FXP_STAT, "b");
+	ASSERT_STRING_EQ(batch("get a b\n"), "a");
+	ASSERT_U_INT_EQ(sftp_plan_current()->n, 3);
+	asks(0, SSH2_FXP_REALPATH, ".");
+	asks(1, SSH2_FXP_LSTAT, "a");
+	asks(2, SSH2_FXP_STAT, "a");
+	ASSERT_INT_EQ(sftp_plan_current()->end, 1);
+	sftp_plan_ask(SSH2_FXP_STAT, "d");
+	sftp_plan_ask(SSH2_FXP_STAT, "e");
+	ASSERT_U_INT_EQ(sftp_plan_current()->n, SFTP_PLAN_ASKS);
+	asks(3, SSH2_FXP_STAT, "d");
+	sftp_plan_forget();
+	ASSERT_PTR_EQ(sftp_plan_current(), NULL);
+	before = mallinfo2().uordblks;
+	sftp_plan_ask(SSH2_FXP_STAT, "d");
+	sftp_plan_ask(SSH2_FXP_STAT, "e");
+	ASSERT_PTR_NE(sftp_plan_current(), NULL);
+	sftp_plan_forget();
+	ASSERT_SIZE_T_EQ(mallinfo2().uordblks, before);
+	TEST_DONE();
+
+	TEST_START("plan: a batch that is too long, or odd");
+	memset(text, ' ', sizeof(text));
+	memcpy(text, "put a", 5);
+	ASSERT_PTR_EQ(batch_of(text, SFTP_PLAN_BATCH + 1), NULL);
+	ASSERT_PTR_EQ(batch_of(text, SFTP_PLAN_BATCH), NULL);
+	ASSERT_STRING_EQ(batch_of(text, SFTP_PLAN_BATCH - 1), "a");
+	ASSERT_PTR_EQ(batch_of("put a\0b\n", 8), NULL);
+	ASSERT_PTR_NE(f = tmpfile(), NULL);
+	fputs("put a\nput a\n", f);
+	fseek(f, 6, SEEK_SET);
+	sftp_plan_forget();
+	sftp_plan_batch(f, 0);
+	ASSERT_PTR_EQ(sftp_plan_current(), NULL);
+	fclose(f);
+	ASSERT_PTR_NE(f = popen("echo put a", "r"), NULL);
+	sftp_plan_batch(f, 0);
+	ASSERT_PTR_EQ(sftp_plan_current(), NULL);
+	pclose(f);
+	TEST_DONE();
+}
+
+/* An upload of what is worth several connections */
+static void
+test_large(void)
+{
+	char path[] = "/tmp/plan.XXXXXXXXXX";
+	int fd;
+
+	TEST_START("plan: a large file");
+	ASSERT_INT_EQ(sftp_plan_is_large(), 0);
+	sftp_plan_upload("/", "dest", NULL, 0, 0, 0);
+	sftp_plan_forget();
+	ASSERT_INT_NE(fd = mkstemp(path), -1);
+	ASSERT_INT_EQ(ftruncate(fd, SFTP_PARALLEL_MIN - 1), 0);
+	sftp_plan_upload(path, "dest", NULL, 0, 0, 0);
+	sftp_plan_forget();
+	ASSERT_INT_EQ(sftp_plan_is_large(), 0);
+	ASSERT_INT_EQ(ftruncate(fd, SFTP_PARALLEL_MIN), 0);
+	sftp_plan_upload(path, "dest", NULL, 0, 0, 0);
+	sftp_plan_forget();
+	ASSERT_INT_EQ(sftp_plan_is_large(), 1);
+	close(fd);
+	unlink(path);
+	TEST_DONE();
 }
 
 static void
@@ -547,5 +651,7 @@ test_sftp_ahead(void)
 	test_files();
 	test_begin();
 	test_batches();
+	test_batch_limits();
+	test_large();
 	test_end();
 }
