@@ -211,6 +211,15 @@ def test_connect_timeout(home, relay):
     assert said[0] == said[1] and "timed out during banner" in said[0]
 
 
+def test_connect_timeout_of_a_server_that_closes(home, relay):
+    """The second connection has what is left of ConnectTimeout."""
+    remember(home)
+    relay.counted()
+    relay.mode = "close"
+    silent(home, "-o", "ConnectTimeout=5")
+    assert relay.counted() == 2
+
+
 def test_connect_timeout_of_a_slow_server(home, relay):
     """If ssh waits for less than ConnectTimeout, as it sent something early,
     the second connection has all of that time."""
