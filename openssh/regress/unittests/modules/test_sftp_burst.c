@@ -28,6 +28,7 @@
 
 #include "../test_helper/test_helper.h"
 
+#include "bdp-names.h"
 #include "sftp.h"
 #include "sftp-burst.h"
 #include "sftp-common.h"
@@ -77,6 +78,151 @@ answer(struct sftp_burst *b, u_int id, u_char type, u_int len)
 	r = sftp_burst_reply(b, msg);
 	sshbuf_free(msg);
 	return r;
+}
+
+/* Takes the next request from out. Returns it behind its type and id. */
+static struct sshbuf *
+next(struct sshbuf *out, u_char type, u_int id)
+{
+	struct sshbuf *msg;
+	u_int got_id;
+	u_char got;
+
+	ASSERT_INT_EQ(sshbuf_froms(out, &msg), 0);
+	ASSERT_INT_EQ(sshbuf_get_u8(msg, &got), 0);
+	ASSERT_INT_EQ(sshbuf_get_u32(msg, &got_id), 0);
+	ASSERT_U8_EQ(got, type);
+	ASSERT_U_INT_EQ(got_id, id);
+	return msg;
+}
+
+static void
+has_string(struct sshbuf *msg, const char *text, size_t len)
+{
+	const u_char *p;
+	size_t n;
+
+	ASSERT_INT_EQ(sshbuf_get_string_direct(msg, &p, &n), 0);
+	ASSERT_SIZE_T_EQ(n, len);
+	ASSERT_MEM_EQ(p, text, len);
+}
+
+static void
+has_number(struct sshbuf *msg, u_int number)
+{
+	u_int n;
+
+	ASSERT_INT_EQ(sshbuf_get_u32(msg, &n), 0);
+	ASSERT_U_INT_EQ(n, number);
+}
+
+/* The end of a request: attributes of one kind */
+static void
+ends_with(struct sshbuf *msg, u_int flag, uint64_t size, u_int perm)
+{
+	Attrib a;
+
+	ASSERT_INT_EQ(decode_attrib(msg, &a), 0);
+	ASSERT_U_INT_EQ(a.flags, flag);
+	if (flag == SSH2_FILEXFER_ATTR_SIZE)
+		ASSERT_U64_EQ(a.size, size);
+	if (flag == SSH2_FILEXFER_ATTR_PERMISSIONS)
+		ASSERT_U_INT_EQ(a.perm, perm);
+	ASSERT_SIZE_T_EQ(sshbuf_len(msg), 0);
+	sshbuf_free(msg);
+}
+
+static void
+is_empty(struct sshbuf *msg)
+{
+	ASSERT_SIZE_T_EQ(sshbuf_len(msg), 0);
+	sshbuf_free(msg);
+}
+
+/* All that an upload's requests say */
+static void
+put_contents(const char *name, int end)
+{
+	Attrib mode = { .flags = SSH2_FILEXFER_ATTR_PERMISSIONS,
+	    .perm = 0640 };
+	Attrib later = { .flags = SSH2_FILEXFER_ATTR_PERMISSIONS,
+	    .perm = 0600 };
+	struct sftp_burst_put put = { .path = "path", .name = name,
+	    .flags = SSH2_FXF_WRITE, .attrs = &mode,
+	    .data = (const u_char *)"data", .len = 4, .truncate = 1,
+	    .times = &later, .end = end };
+	struct sshbuf *out = sshbuf_new(), *msg;
+	struct sftp_burst b;
+
+	ASSERT_PTR_NE(out, NULL);
+	ASSERT_INT_EQ(sftp_burst_put(&b, ID, &put, out), 0);
+	msg = next(out, name == NULL ? SSH2_FXP_OPEN : SSH2_FXP_EXTENDED, ID);
+	if (name != NULL)
+		has_string(msg, BDP_OPEN_FILE, strlen(BDP_OPEN_FILE));
+	has_string(msg, "path", 4);
+	if (name != NULL)
+		has_string(msg, name, strlen(name));
+	has_number(msg, SSH2_FXF_WRITE);
+	ends_with(msg, SSH2_FILEXFER_ATTR_PERMISSIONS, 0, 0640);
+	msg = next(out, SSH2_FXP_WRITE, ID + 1);
+	has_string(msg, "\0\0\0", 4);
+	has_number(msg, 0);
+	has_number(msg, 0);
+	has_string(msg, "data", 4);
+	is_empty(msg);
+	msg = next(out, SSH2_FXP_FSETSTAT, ID + 2);
+	has_string(msg, "\0\0\0", 4);
+	ends_with(msg, SSH2_FILEXFER_ATTR_SIZE, 4, 0);
+	msg = next(out, SSH2_FXP_FSETSTAT, ID + 3);
+	has_string(msg, "\0\0\0", 4);
+	ends_with(msg, SSH2_FILEXFER_ATTR_PERMISSIONS, 0, 0600);
+	msg = next(out, SSH2_FXP_CLOSE, ID + 4);
+	has_string(msg, "\0\0\0", 4);
+	is_empty(msg);
+	if (end) {
+		msg = next(out, SSH2_FXP_EXTENDED, ID + 5);
+		has_string(msg, BDP_END_SESSION, strlen(BDP_END_SESSION));
+		has_number(msg, 5);
+		is_empty(msg);
+	}
+	ASSERT_U_INT_EQ(b.outstanding, end ? 6 : 5);
+	is_empty(out);
+}
+
+/* And of a download whose size is not known */
+static void
+get_contents(int end)
+{
+	const size_t len[SFTP_BURST_ANY] = { 8, 16, 32 };
+	struct sshbuf *out = sshbuf_new(), *msg;
+	struct sftp_burst b;
+	u_int i, offset = 0;
+
+	ASSERT_PTR_NE(out, NULL);
+	ASSERT_INT_EQ(sftp_burst_get_any(&b, ID, "path", len, end, out), 0);
+	msg = next(out, SSH2_FXP_EXTENDED, ID);
+	has_string(msg, BDP_OPEN_FILE, strlen(BDP_OPEN_FILE));
+	has_string(msg, "path", 4);
+	has_string(msg, "", 0);
+	has_number(msg, SSH2_FXF_READ);
+	ends_with(msg, 0, 0, 0);
+	for (i = 0; i < SFTP_BURST_ANY; i++) {
+		msg = next(out, SSH2_FXP_READ, ID + 1 + i);
+		has_string(msg, "\0\0\0", 4);
+		has_number(msg, 0);
+		has_number(msg, offset);
+		has_number(msg, len[i]);
+		is_empty(msg);
+		offset += len[i];
+	}
+	if (end) {
+		msg = next(out, SSH2_FXP_EXTENDED, ID + 4);
+		has_string(msg, BDP_END_SESSION, strlen(BDP_END_SESSION));
+		has_number(msg, 4);
+		is_empty(msg);
+	}
+	ASSERT_U_INT_EQ(b.outstanding, end ? 5 : 4);
+	is_empty(out);
 }
 
 static void
@@ -188,6 +334,13 @@ get(size_t size, u_int data, u_int after)
 void
 test_sftp_burst(void)
 {
+	TEST_START("burst: what its requests say");
+	put_contents(NULL, 0);
+	put_contents("name", 1);
+	get_contents(0);
+	get_contents(1);
+	TEST_DONE();
+
 	test_put();
 
 	TEST_START("burst: a download, and sources of another size");

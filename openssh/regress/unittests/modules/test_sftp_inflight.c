@@ -209,6 +209,23 @@ odd(void)
 	ASSERT_U_INT_EQ(sftp_inflight_max(&d, LARGE), 64);
 }
 
+/* What one connection could have in flight is too much for one of four. */
+static void
+shares(void)
+{
+	struct sftp_inflight d;
+
+	TEST_START("sftp inflight: a share of what all have");
+	sftp_inflight_init(&d, 0, 1);
+	d.peak = SFTP_INFLIGHT_MAX;
+	d.asked = SFTP_INFLIGHT_MAX / 4 - LARGE;
+	ASSERT_INT_EQ(sftp_inflight_room(&d, LARGE), 1);
+	sftp_inflight_share(&d, 4);
+	ASSERT_INT_EQ(sftp_inflight_room(&d, LARGE), 1);
+	ASSERT_INT_EQ(sftp_inflight_room(&d, LARGE + 1), 0);
+	TEST_DONE();
+}
+
 void
 test_sftp_inflight(void)
 {
@@ -236,4 +253,5 @@ test_sftp_inflight(void)
 	TEST_START("sftp: odd answers and clocks");
 	odd();
 	TEST_DONE();
+	shares();
 }
