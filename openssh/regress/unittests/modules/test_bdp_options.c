@@ -81,7 +81,59 @@ parse(void)
 	ASSERT_STRING_EQ(o.tcp_congestion, TCP_CONGESTION_DEFAULT);
 	ASSERT_INT_EQ(o.copy_connections, 1);
 	ASSERT_INT_EQ(o.copy_sessions, 0);
+	ASSERT_INT_EQ(o.quick_start, QUICK_START_YES);
 	bdp_options_free(&o);
+	TEST_DONE();
+
+	TEST_START("options, what is set stays");
+	bdp_options_init(&o);
+	o.channel_window_max = 3 * MIB;
+	o.quick_start = QUICK_START_NO;
+	o.copy_connections = 3;
+	o.copy_sessions = 4;
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "TCPCongestion", "reno",
+	    1), NULL);
+	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "QuickStart", "always",
+	    1), NULL);
+	bdp_options_fill(&o);
+	ASSERT_INT_EQ(o.channel_window_max, 3 * MIB);
+	ASSERT_STRING_EQ(o.tcp_congestion, "reno");
+	ASSERT_INT_EQ(o.quick_start, QUICK_START_NO);
+	ASSERT_INT_EQ(o.copy_connections, 3);
+	ASSERT_INT_EQ(o.copy_sessions, 4);
+	bdp_options_free(&o);
+	TEST_DONE();
+}
+
+/* The three words of QuickStart, and others */
+static void
+words(void)
+{
+	static const char *const right[] = { "no", "yes", "always" };
+	static const int value[] = { QUICK_START_NO, QUICK_START_YES,
+	    QUICK_START_ALWAYS };
+	static const char *const wrong[] = { NULL, "", "n", "none", "auto" };
+	struct bdp_options o;
+	size_t i;
+
+	TEST_START("options, the words of QuickStart");
+	for (i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+		bdp_options_init(&o);
+		ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "quickstart",
+		    right[i], 0), NULL);
+		ASSERT_INT_EQ(o.quick_start, -1);
+		ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "quickstart",
+		    right[i], 1), NULL);
+		ASSERT_INT_EQ(o.quick_start, value[i]);
+		ASSERT_STRING_EQ(bdp_options_quick_start(value[i]), right[i]);
+	}
+	bdp_options_init(&o);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		ASSERT_PTR_NE((void *)bdp_options_parse(&o, "QuickStart",
+		    wrong[i], 1), NULL);
+	ASSERT_INT_EQ(o.quick_start, -1);
+	ASSERT_STRING_EQ(bdp_options_parse(&o, "Port", "22", 1),
+	    "unknown option");
 	TEST_DONE();
 }
 
@@ -250,6 +302,7 @@ void
 test_bdp_options(void)
 {
 	parse();
+	words();
 	numbers();
 	copy();
 	transfer();
