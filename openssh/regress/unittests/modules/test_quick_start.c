@@ -19,12 +19,15 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,6 +271,8 @@ files(void)
 {
 	char dir[] = "/tmp/quick.XXXXXXXXXX", path[64], hosts[64], fresh[80];
 	char *found;
+	int fd;
+	size_t before;
 	struct rlimit was, small;
 	struct stat st;
 
@@ -336,6 +341,15 @@ files(void)
 	    QUICK_KNOWN_WAIT_MS),
 	    SSH_ERR_KEY_BAD_PERMISSIONS);
 	ASSERT_INT_EQ(chmod(dir, 0700), 0);
+	ASSERT_INT_NE(fd = open(dir, O_RDONLY), -1);
+	ASSERT_INT_EQ(flock(fd, LOCK_EX), 0);
+	before = mallinfo2().uordblks;
+	errno = 0;
+	ASSERT_INT_EQ(quick_known_replace(path, "a", "u", NULL, 0, 1),
+	    SSH_ERR_SYSTEM_ERROR);
+	ASSERT_INT_EQ(errno, EWOULDBLOCK);
+	ASSERT_SIZE_T_EQ(mallinfo2().uordblks, before);
+	close(fd);
 	ASSERT_INT_EQ(unlink(path), 0);
 	ASSERT_INT_EQ(rmdir(dir), 0);
 	ASSERT_INT_EQ(quick_known_store(&known, path), SSH_ERR_SYSTEM_ERROR);

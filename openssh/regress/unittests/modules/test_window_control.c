@@ -300,6 +300,25 @@ stop_is_no_news(void)
 	TEST_DONE();
 }
 
+/* Time goes on from when the window began, and never back. */
+static void
+clocks(void)
+{
+	struct window_control cw;
+
+	TEST_START("a window's clock");
+	memset(&cw, 0x55, sizeof(cw));
+	window_init(&cw, BASE, 1, 5000000);
+	ASSERT_U64_EQ(cw.now_us, 5000000);
+	ASSERT_U64_EQ(cw.round_us, 5000000);
+	ASSERT_U32_EQ(cw.target, BASE);
+	window_update(&cw, 1, 0, 100000, 4999999, UINT32_MAX);
+	ASSERT_U64_EQ(cw.now_us, 5000000);
+	window_update(&cw, 1, 0, 100000, 5000001, UINT32_MAX);
+	ASSERT_U64_EQ(cw.now_us, 5000001);
+	TEST_DONE();
+}
+
 static void
 quantum(void)
 {
@@ -468,6 +487,7 @@ test_window_control(void)
 	burst_out_of_backlog();
 	burst_after_loss();
 	stop_is_no_news();
+	clocks();
 	quantum();
 	clocks_and_counters();
 	invariants();
