@@ -19,11 +19,15 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../test_helper/test_helper.h"
 
@@ -31,8 +35,10 @@
 #include "bdp-options.h"
 #include "bounded-input.h"
 #include "kex.h"
+#include "log.h"
 #include "ssherr.h"
 #include "sshbuf.h"
+#include "tcp-congestion.h"
 
 #define MIB	(1024 * 1024)
 
@@ -163,6 +169,28 @@ numbers(void)
 	ASSERT_STRING_EQ(bdp_options_number_text(n), "10");
 	ASSERT_PTR_EQ((void *)bdp_options_number("AUTO", 10, &n), NULL);
 	ASSERT_STRING_EQ(bdp_options_number_text(n), "auto");
+	TEST_DONE();
+}
+
+/* Names that the kernel does not have: the socket keeps what it has. */
+static void
+refused(void)
+{
+	size_t before, i;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	TEST_START("options, congestion controls that there are none of");
+	ASSERT_INT_NE(fd, -1);
+	log_init("test", SYSLOG_LEVEL_QUIET, SYSLOG_FACILITY_AUTH, 1);
+	before = mallinfo2().uordblks;
+	for (i = 0; i < 100; i++) {
+		tcp_congestion_set(fd, "none1,none2,none3");
+		tcp_congestion_set(fd, "none1,default");
+	}
+	/* Less than one of the 200 strings each */
+	ASSERT_SIZE_T_LT(mallinfo2().uordblks, before + 200 * 16);
+	log_init("test", SYSLOG_LEVEL_INFO, SYSLOG_FACILITY_AUTH, 1);
+	close(fd);
 	TEST_DONE();
 }
 
@@ -304,6 +332,7 @@ test_bdp_options(void)
 	parse();
 	words();
 	numbers();
+	refused();
 	copy();
 	transfer();
 	announce();
