@@ -17,9 +17,13 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef WITH_OPENSSL
+#include <openssl/crypto.h>
+#endif
 
 #include "../test_helper/test_helper.h"
 
@@ -97,9 +101,37 @@ order(void)
 	TEST_DONE();
 }
 
+/* The default is ordered if this CPU has AES, and no list stays none. */
+static void
+ours(void)
+{
+	const char *cpu = NULL, *expected = CHACHA "," GCM128;
+	char *list = NULL;
+	size_t before, i;
+
+	TEST_START("cipher order: the default, on this CPU");
+	cipher_order_default(&list);
+	ASSERT_PTR_EQ(list, NULL);
+#ifdef OPENSSL_INFO_CPU_SETTINGS
+	cpu = OPENSSL_info(OPENSSL_INFO_CPU_SETTINGS);
+#endif
+	if (cipher_order_has_aes(cpu))
+		expected = GCM128 "," CHACHA;
+	before = mallinfo2().uordblks;
+	for (i = 0; i < 100; i++) {
+		list = strdup(CHACHA "," GCM128);
+		cipher_order_default(&list);
+		ASSERT_STRING_EQ(list, expected);
+		free(list);
+	}
+	ASSERT_SIZE_T_LT(mallinfo2().uordblks, before + 100 * 16);
+	TEST_DONE();
+}
+
 void
 test_cipher_order(void)
 {
+	ours();
 	settings();
 	order();
 }

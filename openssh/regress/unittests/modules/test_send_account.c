@@ -80,6 +80,24 @@ drains(void)
 	percents(&cs, 30, 70, 0);
 }
 
+/* How long the window held it up, with the time since the last look. */
+static void
+held(void)
+{
+	struct send_account cs;
+
+	memset(&cs, 0, sizeof(cs));
+	ASSERT_U64_EQ(send_account_held_us(&cs, 5 * S), 0);
+	send_account_look(&cs, SEND_WINDOW, 5 * S, S);
+	ASSERT_U64_EQ(send_account_held_us(&cs, 4 * S), 0);
+	ASSERT_U64_EQ(send_account_held_us(&cs, 6 * S), 0);
+	ASSERT_U64_EQ(send_account_held_us(&cs, 8 * S), 2 * S);
+	send_account_look(&cs, SEND_PATH, 8 * S, 0);
+	ASSERT_U64_EQ(send_account_held_us(&cs, 20 * S), 2 * S);
+	send_account_look(&cs, SEND_WINDOW, 20 * S, 0);
+	ASSERT_U64_EQ(send_account_held_us(&cs, 21 * S), 3 * S);
+}
+
 static void
 odd(void)
 {
@@ -136,6 +154,9 @@ test_send_account(void)
 	TEST_DONE();
 	TEST_START("what the kernel still has to send");
 	drains();
+	TEST_DONE();
+	TEST_START("how long the window held it up");
+	held();
 	TEST_DONE();
 	TEST_START("a sender's odd clocks");
 	odd();
