@@ -218,6 +218,14 @@ load(void)
 	return r;
 }
 
+/* There is nothing to forget. It says nothing if there is no memory. */
+static int
+forget(void)
+{
+	quick_known_forget(path, "another host");
+	return memory_failed() ? SSH_ERR_ALLOC_FAIL : 0;
+}
+
 static void
 logins(void)
 {
@@ -234,6 +242,8 @@ logins(void)
 	ASSERT_INT_EQ(stat(fresh, &st), -1);
 	ASSERT_U_INT_GE(each_fails(load), 1);
 	unlink(path);
+	snprintf(path, sizeof(path), "%s/known_hosts", dir);
+	ASSERT_U_INT_GE(each_fails(forget), 1);
 	ASSERT_INT_EQ(rmdir(dir), 0);
 	TEST_DONE();
 }

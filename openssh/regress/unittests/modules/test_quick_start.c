@@ -44,6 +44,7 @@
 #include "compat.h"
 #include "conn.h"
 #include "kex.h"
+#include "last-channel.h"
 #include "log.h"
 #include "misc.h"
 #include "quick-data.h"
@@ -353,6 +354,19 @@ files(void)
 	ASSERT_INT_EQ(unlink(path), 0);
 	ASSERT_INT_EQ(rmdir(dir), 0);
 	ASSERT_INT_EQ(quick_known_store(&known, path), SSH_ERR_SYSTEM_ERROR);
+	TEST_DONE();
+}
+
+/* Whether the server says that it knows which channel is the last */
+static void
+last(void)
+{
+	TEST_START("last channel: the server's answer");
+	ASSERT_INT_EQ(last_channel_may(), 0);
+	last_channel_answered(1);
+	ASSERT_INT_EQ(last_channel_may(), 1);
+	last_channel_answered(0);
+	ASSERT_INT_EQ(last_channel_may(), 0);
 	TEST_DONE();
 }
 
@@ -805,6 +819,7 @@ test_quick_start(void)
 	files();
 	merges();
 	together();
+	last();
 	decisions();
 	pings();
 	pairs();

@@ -21,9 +21,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "openbsd-compat/sys-queue.h"
 
 #include "../test_helper/test_helper.h"
 
+#include "channels.h"
+#include "fake.h"
+#include "log.h"
+#include "fixture.h"
 #include "sftp-bottleneck.h"
 
 void test_sftp_bottleneck(void);
@@ -83,6 +90,81 @@ verdicts(void)
 	memset(&l, 0, sizeof(l));
 	l.spent_s[SFTP_WAITS] = l.ssh_cpu_s = 0.5;
 	ASSERT_INT_EQ(sftp_times_verdict(&l), SFTP_LIMITED_CONNECTION);
+	l.spent_s[SFTP_WAITS] = 64 * SFTP_BOTTLENECK_SSH_MIN_S;
+	l.ssh_cpu_s = 64 * SFTP_BOTTLENECK_SSH_CPU;
+	ASSERT_INT_EQ(sftp_times_verdict(&l), SFTP_LIMITED_SSH_CPU);
+	l.ssh_cpu_s -= 0.01;
+	ASSERT_INT_EQ(sftp_times_verdict(&l), SFTP_LIMITED_CONNECTION);
+}
+
+/* What each verdict is called */
+static void
+names(void)
+{
+	static const struct {
+		enum sftp_doing doing;
+		int ssh_cpu_s;
+		const char *name;
+	} cases[] = {
+		{ SFTP_WORKS, 0, " by its own CPU; " },
+		{ SFTP_WAITS, 0, " by the connection; " },
+		{ SFTP_WAITS_FULL, 0, " by the number of requests; " },
+		{ SFTP_SLOWS, 0, " by the rate given; " },
+		{ SFTP_FILES, 0, " by local files; " },
+		{ SFTP_WAITS, 10, " by ssh's CPU; " },
+	};
+	struct sftp_times l;
+	char buf[512];
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(&l, 0, sizeof(l));
+		l.spent_s[cases[i].doing] = 10;
+		l.ssh_cpu_s = cases[i].ssh_cpu_s;
+		sftp_times_text(&l, buf, sizeof(buf));
+		ASSERT_PTR_NE(strstr(buf, cases[i].name), NULL);
+	}
+}
+
+/* The process's own: 3 s of waiting in two ways, and real CPU time */
+static void
+process(void)
+{
+	struct heard heard;
+	clock_t end;
+
+	fake_reset();
+	fixture_listen(&heard, "limited by");
+	sftp_bottleneck_report();
+	ASSERT_STRING_EQ(heard.lines, "");
+	fake.now_us = 1000000;
+	sftp_bottleneck_begin();
+	sftp_bottleneck_now(SFTP_WAITS);
+	fake.now_us += 1000000;
+	ASSERT_U64_GE(sftp_bottleneck_waited_us(), 999998);
+	ASSERT_U64_LE(sftp_bottleneck_waited_us(), 1000002);
+	sftp_bottleneck_full(1);
+	ASSERT_INT_EQ(sftp_bottleneck_now(SFTP_WAITS), SFTP_WAITS);
+	fake.now_us += 2000000;
+	ASSERT_INT_EQ(sftp_bottleneck_now(SFTP_FILES), SFTP_WAITS_FULL);
+	ASSERT_INT_EQ(sftp_bottleneck_now(SFTP_WAITS), SFTP_FILES);
+	ASSERT_INT_EQ(sftp_bottleneck_now(SFTP_WORKS), SFTP_WAITS);
+	ASSERT_U64_GE(sftp_bottleneck_waited_us(), 2999998);
+	ASSERT_U64_LE(sftp_bottleneck_waited_us(), 3000002);
+	for (end = clock() + CLOCKS_PER_SEC * 2 / 5; clock() < end; )
+		;
+	sftp_bottleneck_bytes(1000000);
+	sftp_bottleneck_bytes(500000);
+	ASSERT_U64_EQ(sftp_bottleneck_moved(), 1500000);
+	fake.now_us += 1000000;
+	sftp_bottleneck_end();
+	sftp_bottleneck_report();
+	fixture_listen_ends();
+	fake_reset();
+	/* 0.4 s of 4 s, rounded */
+	ASSERT_PTR_NE(strstr(heard.lines, "1.5 MB in 4.0 s, limited by the "
+	    "number of requests; time: connection 25 %, requests 50 %, rate "
+	    "given 0 %, local files 0 %, else 25 %; CPU: own 10 %"), NULL);
 }
 
 static void
@@ -139,6 +221,8 @@ test_sftp_bottleneck(void)
 	TEST_DONE();
 	TEST_START("sftp: how that is said");
 	text();
+	names();
+	process();
 	TEST_DONE();
 	TEST_START("sftp: concurrent transfers");
 	beside();
