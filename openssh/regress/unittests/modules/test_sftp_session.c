@@ -188,6 +188,50 @@ the_next_ssh(void)
 }
 
 /* With one session there is no socket, nor one that was inherited. */
+/* Returns the lowest number of a descriptor that is free. */
+static int
+lowest(void)
+{
+	int fd = dup(0);
+
+	ASSERT_INT_NE(fd, -1);
+	close(fd);
+	return fd;
+}
+
+/* Sockets of an ssh that was not started, and of one that was, are closed. */
+static void
+descriptors(void)
+{
+	struct stat st;
+	int before = lowest(), mine, other[2];
+
+	sftp_session_prepare();
+	sftp_session_prepare();
+	ASSERT_INT_EQ(lowest(), before + 2);
+	sftp_session_started(FIRST);
+	ASSERT_INT_EQ(lowest(), before + 1);
+	/* The next descriptor has the number of what was closed. */
+	ASSERT_INT_EQ(pipe(other), 0);
+	ASSERT_INT_EQ(other[0], before + 1);
+	sftp_session_prepare();
+	ASSERT_INT_EQ(fstat(other[0], &st), 0);
+	ASSERT_INT_NE(S_ISFIFO(st.st_mode), 0);
+	ASSERT_INT_EQ(fstat(other[1], &st), 0);
+	ASSERT_INT_NE(S_ISFIFO(st.st_mode), 0);
+	mine = lowest();
+	sftp_session_end(sftp_session_of(FIRST));
+	ASSERT_INT_EQ(lowest(), before);
+	ASSERT_INT_GT(mine, before);
+	close(other[0]);
+	close(other[1]);
+	/* What was prepared last is closed once there may be one session. */
+	sftp_session_limit(1, EXTRA_SESSION_OPTION);
+	sftp_session_prepare();
+	ASSERT_INT_EQ(lowest(), before);
+	ASSERT_INT_EQ(fstat(mine - 1, &st), -1);
+}
+
 static void
 no_socket(void)
 {
@@ -277,6 +321,9 @@ test_sftp_session(void)
 	TEST_DONE();
 	TEST_START("sftp session: the next ssh");
 	the_next_ssh();
+	TEST_DONE();
+	TEST_START("sftp session: its descriptors");
+	descriptors();
 	TEST_DONE();
 	TEST_START("sftp session: no socket");
 	no_socket();

@@ -109,7 +109,8 @@ trees(void)
 static void
 many(void)
 {
-	char name[32];
+	static char *given[SFTP_SOURCES_NAMES + 20];
+	char name[32], none[] = "/nonexistent/file";
 	int i;
 
 	ASSERT_INT_EQ(mkdir(below("many"), 0700), 0);
@@ -120,6 +121,13 @@ many(void)
 	ASSERT_INT_EQ(hold("many", 1, 1), 0);
 	file("many/one more", 0);
 	ASSERT_INT_EQ(hold("many", 1, 1), 1);
+	/* So do many that are given. */
+	for (i = 0; i < SFTP_SOURCES_NAMES + 20; i++)
+		given[i] = none;
+	ASSERT_INT_EQ(sftp_sources_hold(given, SFTP_SOURCES_NAMES - 1, 0, 1),
+	    0);
+	ASSERT_INT_EQ(sftp_sources_hold(given, SFTP_SOURCES_NAMES + 20, 0, 1),
+	    1);
 	/* A loop has names without end. */
 	ASSERT_INT_EQ(mkdir(below("loop"), 0700), 0);
 	ASSERT_INT_EQ(symlink(".", below("loop/a")), 0);
