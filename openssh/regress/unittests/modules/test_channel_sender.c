@@ -334,7 +334,7 @@ wait_ms(Channel *c, u_int ms)
 static void
 looks(void)
 {
-	Channel *c = start(1000000);
+	Channel *c = start(1000000), none = { .window = NULL };
 	struct heard heard;
 	int fds[2];
 
@@ -375,6 +375,8 @@ looks(void)
 	ASSERT_U_INT_EQ(c->io_want, 0);
 	c->remote_window = 1;
 	may_send(c, 1);
+	ASSERT_U64_EQ(channel_sender_held_us(c, fake.now_us), 500000);
+	ASSERT_U64_EQ(channel_sender_held_us(&none, fake.now_us), 0);
 	c->rfd = -1;
 	conn_channel_free(&conn, c);
 	fixture_listen_ends();
