@@ -36,6 +36,9 @@ void	 copy_login_asked(void);
 void	 copy_login_signed(const struct sshkey *key, int in_agent,
 	    double took_s);
 
+/* Notes a method that the server accepted, though it wants more. */
+void	 copy_login_partly(const char *method);
+
 /* Notes the method that logged in. */
 void	 copy_login_done(const char *method);
 
@@ -51,7 +54,8 @@ struct copy_login_files {
 
 /*
  * Returns 1 if the server's key is one of a host in the files, or may be known
- * otherwise, else 0: a login that insists on it would fail.
+ * otherwise, else 0: a login that insists on it would fail. As in ssh, the host
+ * may be there without its port, and instead of its certificate's CA its key.
  */
 int	 copy_login_is_known(struct ssh *ssh, const char *host,
 	    const struct copy_login_files *files);

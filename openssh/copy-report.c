@@ -45,14 +45,34 @@ static struct tcp_held held;
 static char *host;		/* as known_hosts has it */
 static struct copy_login_files files;
 
-/* The user has logged in. */
+static const struct bdp_options *options;
+static int logged_in;
+
+/* Tells scp that there is a login of its own, once both of these are set. */
 static void
-connected(struct ssh *ssh, const struct bdp_options *options)
+tell(struct ssh *ssh)
 {
+	if (options == NULL || !logged_in)
+		return;
 	if (copy_login_asks() || !copy_login_is_known(ssh, host, &files))
 		quick_pair_say_asks();
 	quick_pair_own(options->copy_connections,
 	    ssh_packet_connection_is_on_socket(ssh));
+}
+
+/* The options apply. If a session is sent early, that is before the login. */
+static void
+applied(struct ssh *ssh, const struct bdp_options *o)
+{
+	options = o;
+	tell(ssh);
+}
+
+void
+copy_report_logged_in(struct ssh *ssh)
+{
+	logged_in = 1;
+	tell(ssh);
 }
 
 #if defined(__linux__) && defined(TCP_INFO)
@@ -93,7 +113,7 @@ copy_report_start(const char *known_host, const struct copy_login_files *f)
 	free(host);
 	host = xstrdup(known_host);
 	files = *f;
-	bdp_options_on_apply(connected);
+	bdp_options_on_apply(applied);
 #if defined(__linux__) && defined(TCP_INFO)
 	tcp_limit_on_glance(glance);
 #endif

@@ -18,6 +18,7 @@
 #define COPY_REPORT_H
 
 struct copy_login_files;
+struct ssh;
 
 /*
  * In ssh: tells the scp or sftp that has started it what only ssh knows, over
@@ -32,5 +33,8 @@ struct copy_login_files;
  */
 void	 copy_report_start(const char *known_host,
 	    const struct copy_login_files *files);
+
+/* Notes that the user has logged in: no further login begins before that. */
+void	 copy_report_logged_in(struct ssh *ssh);
 
 #endif /* COPY_REPORT_H */

@@ -28,6 +28,7 @@
 
 #include "channels.h"
 #include "copy-login.h"
+#include "copy-report.h"
 #include "kex.h"
 #include "log.h"
 #include "misc.h"
@@ -259,14 +260,16 @@ quick_login_sign_end(const struct ssh *ssh, const struct sshkey *key,
 }
 
 void
-quick_login_failed(struct ssh *ssh, int partial)
+quick_login_failed(struct ssh *ssh, const char *partly)
 {
 	Channel *c;
 
+	if (partly != NULL)
+		copy_login_partly(partly);
 	if (quick.mode == QUICK_START_NO)
 		return;
 	quick.failures++;
-	quick.partial |= partial;
+	quick.partial |= partly != NULL;
 	if (quick.changed)
 		quick_login_save();
 	if (quick.early && quick.failures == 1) {
@@ -286,6 +289,7 @@ quick_login_done(struct ssh *ssh, const char *method)
 	struct quick_entry e;
 
 	copy_login_done(method);
+	copy_report_logged_in(ssh);
 	if (quick.mode == QUICK_START_NO)
 		return;
 	debug("QuickStart: %d round trips saved",

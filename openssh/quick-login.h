@@ -110,11 +110,11 @@ void	 quick_login_sign_end(const struct ssh *ssh, const struct sshkey *key,
 	     const char *alg, int in_agent);
 
 /*
- * Notes that the server refused a request, or took it for a part of what it
- * wants (partial). Frees the channel of a session that was sent early, as the
- * server doesn't know it.
+ * Notes that the server refused a request. If it took it for a part of what it
+ * wants, `partly` is the method, else NULL. Frees the channel of a session that
+ * was sent early, as the server doesn't know it.
  */
-void	 quick_login_failed(struct ssh *ssh, int partial);
+void	 quick_login_failed(struct ssh *ssh, const char *partly);
 
 /*
  * Notes that the login succeeded with a method. Remembers it if the next one

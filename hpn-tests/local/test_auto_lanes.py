@@ -5,6 +5,7 @@ import filecmp
 import os
 import re
 import shlex
+import shutil
 import subprocess
 
 import pytest
@@ -283,24 +284,98 @@ def test_the_users_algorithms_stay(login_place):
     assert logins(sshd) == 3
 
 
+def locked(here):
+    """A key with a passphrase"""
+    subprocess.run([f"{OURS}/ssh-keygen", "-q", "-t", "ed25519", "-N", "word",
+                    "-f", here.path("locked")], check=True)
+
+
+def answers(here, word, late_s=0):
+    """Environment of a user who types that word"""
+    with open(here.path("askpass"), "w") as f:
+        f.write(f"#!/bin/sh\nsleep {late_s}\necho {word}\n")
+    os.chmod(here.path("askpass"), 0o755)
+    return {"SSH_ASKPASS": here.path("askpass"),
+            "SSH_ASKPASS_REQUIRE": "force"}
+
+
 def test_a_login_that_asked(login_place):
     """Further ones would fail where nobody may be asked, and sshd blocks those
     who fail often: there are none."""
     here = login_place
     sshd = here.sshd(OURS, subsystem(), "PubkeyAuthentication yes",
                      f"AuthorizedKeysFile {here.path('locked')}.pub")
-    subprocess.run([f"{OURS}/ssh-keygen", "-q", "-t", "ed25519", "-N", "word",
-                    "-f", here.path("locked")], check=True)
-    with open(here.path("askpass"), "w") as f:
-        f.write("#!/bin/sh\necho word\n")
-    os.chmod(here.path("askpass"), 0o755)
-    environ = {"SSH_ASKPASS": here.path("askpass"),
-               "SSH_ASKPASS_REQUIRE": "force"}
+    locked(here)
+    environ = answers(here, "word")
     for value in ("no", "yes"):
         ssh_copy(here, LASTS, "-i", here.path("locked"), "-X", "connections=3",
                  f"-oQuickStart={value}", environ=environ)
     assert logins(sshd) == 2
-    assert not re.search(r"Connection \w+ by .*preauth", read(sshd.log))
+    assert not turned_away(sshd)
+
+
+# crypt(3) of "word"
+WORD_DIGEST = "$6$openssh-bdp$uT0u970C3e8EBD924ZWGW/2p/u9mdqu7P97bspehP6HOO" \
+    "D12yc2YznvPFVIbxM07dauYtA8FMpyKjBuen7woz/"
+
+
+def turned_away(sshd):
+    """Logins that failed, or gave up"""
+    return re.findall(r"Connection \w+ by .*preauth", read(sshd.log))
+
+
+def test_a_remembered_key_that_is_refused_now(login_place):
+    """QuickStart opens the session before the login has succeeded. Further
+    logins don't begin before that: here they would fail."""
+    here = login_place
+    keys = here.path("keys")
+    sshd = here.sshd(OURS, subsystem(), f"AuthorizedKeysFile {keys}")
+    locked(here)
+    shutil.copy(here.path("user.pub"), keys)
+    for _ in range(2):
+        ssh_copy(here)                  # the key is remembered
+    shutil.copy(here.path("locked.pub"), keys)
+    ssh_copy(here, LASTS, "-i", here.path("user"), "-i", here.path("locked"),
+             "-X", "connections=3", environ=answers(here, "word", 1))
+    assert logins(sshd) == 3
+    assert not turned_away(sshd)
+
+
+@pytest.mark.parametrize("quick", ["no", "yes"])
+def test_a_password_before_the_key(login_place, quick):
+    """What was asked for before the last method counts."""
+    here = login_place
+    with open(here.path("shadow"), "w") as f:
+        f.write(f"root:{WORD_DIGEST}:19000:0:99999:7:::\n")
+    here.run(["mount", "--bind", here.path("shadow"), "/etc/shadow"])
+    sshd = here.sshd(OURS, subsystem(), "PasswordAuthentication yes",
+                     "AuthenticationMethods password,publickey")
+    for number in (1, 2):
+        ssh_copy(here, LASTS, "-X", "connections=3", f"-oQuickStart={quick}",
+                 environ=answers(here, "word"))
+        assert logins(sshd) == number
+    assert not turned_away(sshd)
+
+
+@pytest.mark.parametrize("certificate", [False, True])
+def test_other_ways_to_know_a_host(login_place, certificate):
+    """Its name without the port; and its key, though it has a certificate."""
+    here = login_place
+    options = []
+    if certificate:
+        for argv in (["-q", "-t", "ed25519", "-N", "", "-f", here.path("ca")],
+                     ["-q", "-s", here.path("ca"), "-h", "-I", "host",
+                      here.path("host.pub")]):
+            subprocess.run([f"{OURS}/ssh-keygen", *argv], check=True)
+        options = [f"HostCertificate {here.path('host-cert.pub')}"]
+    sshd = here.sshd(OURS, subsystem(), *options)
+    name = "[127.0.0.1]:2222" if certificate else "127.0.0.1"
+    with open(here.path("other"), "w") as f:
+        f.write(f"{name} {read(here.path('host.pub'))}")
+    ssh_copy(here, LASTS, "-X", "connections=3", "-oStrictHostKeyChecking=yes",
+             f"-oUserKnownHostsFile={here.path('other')}")
+    assert logins(sshd) == 3
+    assert not turned_away(sshd)
 
 
 @pytest.mark.parametrize("files,number", [
@@ -317,7 +392,7 @@ def test_a_key_of_the_host_that_is_in_no_file(login_place, files, number):
              for word in files]
     ssh_copy(here, LASTS, "-X", "connections=3", *words)
     assert logins(sshd) == 1 + number
-    assert not re.search(r"Connection \w+ by .*preauth", read(sshd.log))
+    assert not turned_away(sshd)
 
 
 @pytest.mark.level("netem")

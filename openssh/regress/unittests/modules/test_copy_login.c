@@ -20,6 +20,7 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <malloc.h>
 
 #include <stdio.h>
@@ -34,6 +35,30 @@
 #include "sshkey.h"
 
 void test_copy_login(void);
+
+/*
+ * In a process of its own, as a method that was accepted is never forgotten:
+ * returns whether a login asks that has the key and a method in front of it.
+ */
+static int
+fork_asks(const struct sshkey *key, const char *method)
+{
+	struct sshkey plain = { .type = KEY_ED25519 };
+	int status;
+	pid_t pid = fork();
+
+	ASSERT_INT_NE(pid, -1);
+	if (pid == 0) {
+		copy_login_signed(key, 0, 0);
+		copy_login_partly(method);
+		copy_login_signed(&plain, 0, 0);
+		copy_login_done("publickey");
+		_exit(copy_login_asks());
+	}
+	ASSERT_INT_EQ(waitpid(pid, &status, 0), pid);
+	ASSERT_INT_NE(WIFEXITED(status), 0);
+	return WEXITSTATUS(status);
+}
 
 static void
 test_asks(void)
@@ -71,6 +96,17 @@ test_asks(void)
 	ASSERT_INT_EQ(copy_login_asks(), 1);
 	copy_login_done("gssapi-with-mic");
 	ASSERT_INT_EQ(copy_login_asks(), 0);
+	TEST_DONE();
+
+	TEST_START("copy login: a method that was not enough");
+	copy_login_partly("hostbased");
+	copy_login_signed(&plain, 0, 0);
+	copy_login_partly("publickey");
+	copy_login_done("publickey");
+	ASSERT_INT_EQ(copy_login_asks(), 0);
+	ASSERT_INT_EQ(fork_asks(&touch, "publickey"), 1);
+	ASSERT_INT_EQ(fork_asks(&plain, "password"), 1);
+	ASSERT_INT_EQ(fork_asks(&plain, "publickey"), 0);
 	TEST_DONE();
 
 	TEST_START("copy login: a passphrase");
@@ -116,7 +152,11 @@ test_known(void)
 	files.num_global = 2;
 	ASSERT_INT_EQ(copy_login_is_known(&ssh, "host", &files), 1);
 	ASSERT_INT_EQ(copy_login_is_known(&ssh, "hosts", &files), 0);
-	ASSERT_INT_EQ(copy_login_is_known(&ssh, "[host]:22", &files), 0);
+	/* Another key has that name, but the name alone is there, too. */
+	ASSERT_INT_EQ(copy_login_is_known(&ssh, "[host]:22", &files), 1);
+	ASSERT_INT_EQ(copy_login_is_known(&ssh, "[host]:2222", &files), 1);
+	ASSERT_INT_EQ(copy_login_is_known(&ssh, "[hosts]:22", &files), 0);
+	ASSERT_INT_EQ(copy_login_is_known(&ssh, "[host", &files), 0);
 	files.elsewhere = 1;
 	ASSERT_INT_EQ(copy_login_is_known(&ssh, "hosts", &files), 1);
 	TEST_DONE();
