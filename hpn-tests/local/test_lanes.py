@@ -61,6 +61,15 @@ def test_the_end_is_asked_for_once(large, preserve):
             if int(offset) >= SIZE] == [(0, "1")]
 
 
+def test_reget_has_one(large):
+    """It goes on in one stream, so no other lane is of use."""
+    large.dest.write_bytes(large.source.read_bytes()[:MIB])
+    status, error = large.copy("sftp", "reget", SLOW)
+    assert status == 0, error
+    assert digests(large.dest) == digests(large.source)
+    assert len(large.pids()) == 1
+
+
 @TOOLS
 @BOTH
 @pytest.mark.parametrize("before", [1000, SIZE, SIZE + 3 * MIB])
