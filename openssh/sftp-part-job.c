@@ -64,6 +64,7 @@ struct part_request {
 	struct part *part;
 	uint64_t offset;
 	size_t len;
+	u_int taken;		/* parts that were taken before it */
 	TAILQ_ENTRY(part_request) entry;
 };
 
@@ -161,6 +162,7 @@ note_request(struct copier *k, u_int id, struct part *part, uint64_t offset,
 	r->part = part;
 	r->offset = offset;
 	r->len = len;
+	r->taken = k->c->taken;
 	TAILQ_INSERT_TAIL(&k->requests, r, entry);
 	k->in_flight += len;
 	if (part != NULL)
@@ -192,17 +194,18 @@ send_piece(struct copier *k, struct part *part, uint64_t offset, size_t len)
 }
 
 /*
- * Asks once for a byte behind a source's size, while the last parts are on
- * their way: there is none, unless the source grows.
+ * Asks for a byte behind a source's size, while the last parts are on their
+ * way: there is none, unless the source grows. If a part is copied again, the
+ * answer counts no more.
  */
 static void
 ask_end(struct copier *k)
 {
 	struct sftp_parts_copy *c = k->c;
 
-	if (k->f->upload || c->end_asked)
+	if (k->f->upload || c->end_asked == c->taken)
 		return;
-	c->end_asked = 1;
+	c->end_asked = c->taken;
 	note_request(k, sftp_request_send_read(k->conn, k->handle,
 	    k->handle_len, k->f->size, 1), NULL, k->f->size, 1);
 }
@@ -221,6 +224,8 @@ send_next(struct copier *k)
 			ask_end(k);
 			return 0;
 		}
+		k->c->taken++;
+		k->c->ends = 0;
 		part = xcalloc(1, sizeof(*part));
 		part->i = i;
 		part->offset = offset;
@@ -351,8 +356,8 @@ take_reply(struct copier *k, struct sshbuf *msg)
 		k->c->marking = 0;
 	if (r->part == NULL && !k->f->upload &&
 	    !sftp_tree_lost(sftp_conn_tree(k->conn), k->conn)) {
-		k->c->ends = type == SSH2_FXP_STATUS &&
-		    status == SSH2_FX_EOF;
+		k->c->ends = r->taken == k->c->taken &&
+		    type == SSH2_FXP_STATUS && status == SSH2_FX_EOF;
 	} else if (type != (k->f->upload ? SSH2_FXP_STATUS : SSH2_FXP_DATA) ||
 	    status != SSH2_FX_OK) {
 		if (sftp_tree_lost(sftp_conn_tree(k->conn), k->conn))

@@ -44,7 +44,9 @@ struct sftp_parts_copy {
 	uint64_t begin;		/* bytes there before, without a gap */
 	uint64_t marked;	/* bytes of the parts in the last mark */
 	int marking;		/* 1: that mark is outstanding */
-	int end_asked;		/* 1: what is behind a source was asked for */
+	u_int taken;		/* parts that lanes have taken, in all */
+	u_int end_asked;	/* that, when what is behind a source was
+				 * asked for last; 0: it was not */
 	int ends;		/* 1: nothing is */
 	/* Of lanes with nothing left to copy: open until the mark is cut */
 	struct {

@@ -233,6 +233,34 @@ def test_a_lane_is_lost(place, direction, what):
     assert digests(place.dest) == digests(place.source)
 
 
+def test_a_source_that_grows_before_a_lane_is_lost(large):
+    """The end was asked for, and then parts come again: it is asked for
+    again."""
+    large.serve(more=f"exec {SERVER} -e -l debug 2> lane.$$")
+    argv, _ = large.argv("scp", "get", large.source, large.dest, "-l160000",
+                         lanes=3)
+
+    def read_by_lanes():
+        logs = [large.path / f"lane.{pid}" for pid in large.pids()[1:]]
+        return len(logs) == 2 and all(
+            log.exists() and " off " in log.read_text() for log in logs)
+
+    end = f" off {SIZE} len 1\n"
+    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                          text=True) as client:
+        wait_for(read_by_lanes)
+        stopped = large.pids()[1:]
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: end in (large.path / "log").read_text())
+        with open(large.source, "ab") as f:
+            f.write(content(3 * MIB, 3))
+        kill(stopped)
+        error = client.communicate(timeout=100)[1]
+    assert (client.returncode, error) == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
 def test_lanes_that_are_not_needed_yet(large):
     """The copy ends while they begin: their end is not the first one's."""
     for _ in range(20):
