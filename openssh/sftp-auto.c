@@ -37,7 +37,6 @@ static struct {
 	struct sftp_grow grow;
 	const struct sftp_parts *file;
 	uint64_t held_us;	/* as ssh said it last */
-	uint64_t waited_us;	/* when it said so */
 	uint64_t all_held_us;	/* of all connections, added up */
 	double asked_s;		/* time of the last question */
 	u_int due;		/* connections to open now */
@@ -75,21 +74,15 @@ count_lanes(struct sftp_grow_facts *f)
 	return lost;
 }
 
-/*
- * Adds up the time that the connections waited for one more. That is not while
- * this process has something else to do, such as reading files.
- */
+/* Adds up the time that the connections waited for one more. */
 static void
 add_held(struct sftp_grow_facts *f)
 {
-	uint64_t held_us, waited_us = sftp_bottleneck_waited_us();
+	uint64_t held_us;
 
 	quick_pair_held(&held_us, &f->rtt_us);
-	if (held_us > state.held_us) {
-		state.all_held_us += MINIMUM(held_us - state.held_us,
-		    waited_us - state.waited_us) * f->lanes;
-		state.waited_us = waited_us;
-	}
+	if (held_us > state.held_us)
+		state.all_held_us += (held_us - state.held_us) * f->lanes;
 	state.held_us = held_us;
 	f->held_us = state.all_held_us;
 }
@@ -112,6 +105,7 @@ sftp_auto_wants(double now_s)
 	if (count_lanes(&f))
 		sftp_grow_refused(&state.grow);
 	add_held(&f);
+	f.waited_us = sftp_bottleneck_waited_us();
 	f.bytes = sftp_bottleneck_moved();
 	if (state.file != NULL)
 		f.left = state.file->size - state.file->done;

@@ -24,10 +24,10 @@
 
 #include "misc.h"
 #include "sftp-grow.h"
+#include "tcp-held.h"
 
-/* A measurement takes this many round trips, and at least this long (us). */
+/* A measurement takes at least this many round trips. */
 #define MEASURE_ROUNDS	4
-#define MEASURE_MIN_US	200000
 
 /*
  * After lanes have opened, this many round trips pass before a measurement
@@ -54,6 +54,7 @@ const struct sftp_grow_params sftp_grow_sessions = {
 	.step_percent = 50,
 	.burst = SFTP_GROW_LANES,
 	.burst_us = 0,
+	.measure_us = 200000,
 	/* 2 MiB in 2 ms is 8 Gbit/s. */
 	.rtt_min_us = 2000
 };
@@ -71,6 +72,8 @@ const struct sftp_grow_params sftp_grow_connections = {
 	/* The first connection is one of the five. */
 	.burst = 4,
 	.burst_us = 31000000,
+	/* Four looks of ssh at the socket: one alone decides nothing. */
+	.measure_us = 4 * TCP_HELD_LOOK_US,
 	.rtt_min_us = 2000
 };
 
@@ -116,8 +119,10 @@ static int
 is_held(const struct sftp_grow *g, const struct sftp_grow_facts *f,
     uint64_t took_us)
 {
-	return (f->held_us - g->since.held_us) * 100 >=
-	    took_us * f->lanes * g->p.held_percent;
+	uint64_t held_us = MINIMUM(f->held_us - g->since.held_us,
+	    (f->waited_us - g->since.waited_us) * f->lanes);
+
+	return held_us * 100 >= took_us * f->lanes * g->p.held_percent;
 }
 
 /* Returns 1 if the lanes added last have raised the goodput to `rate`. */
@@ -190,12 +195,13 @@ is_measured(struct sftp_grow *g, const struct sftp_grow_facts *f)
 		return 0;
 	if (g->since.now_us == 0 || f->now_us < g->since.now_us ||
 	    f->bytes < g->since.bytes || f->held_us < g->since.held_us ||
+	    f->waited_us < g->since.waited_us ||
 	    f->lanes != g->since.lanes) {
 		g->since = *f;
 		return 0;
 	}
 	return f->now_us - g->since.now_us >=
-	    MAXIMUM(MEASURE_ROUNDS * f->rtt_us, MEASURE_MIN_US);
+	    MAXIMUM(MEASURE_ROUNDS * f->rtt_us, g->p.measure_us);
 }
 
 u_int

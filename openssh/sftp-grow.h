@@ -65,6 +65,7 @@ struct sftp_grow_params {
 	u_int	 step_percent;
 	u_int	 burst;		/* limit on lanes that are added in burst_us */
 	uint64_t burst_us;	/* 0: no such limit */
+	uint64_t measure_us;	/* least time that a measurement takes */
 	/* An RTT (us) below which no lane is added. */
 	uint64_t rtt_min_us;
 };
@@ -94,6 +95,8 @@ struct sftp_grow_facts {
 	 * lane's added up.
 	 */
 	uint64_t held_us;
+	/* Total time that the copy had nothing else to do than to wait */
+	uint64_t waited_us;
 	uint64_t left;		/* bytes still to copy; UINT64_MAX: unknown */
 	u_int	 lanes;		/* open, with the first */
 	u_int	 opening;	/* asked for, and neither open nor refused */

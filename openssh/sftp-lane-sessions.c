@@ -120,6 +120,7 @@ more(double now_s)
 	    sftp_conn_inflight(state.first)->rtt_us;
 	f.bytes = sftp_bottleneck_moved();
 	f.held_us = report.held_us;
+	f.waited_us = sftp_bottleneck_waited_us();
 	f.left = UINT64_MAX;
 	return sftp_grow_step(&state.grow, &f);
 }

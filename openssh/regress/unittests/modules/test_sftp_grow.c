@@ -39,6 +39,7 @@ feed(struct sftp_grow *g, struct sftp_grow_facts *f, uint64_t us,
 	f->now_us += us;
 	f->bytes += bytes;
 	f->held_us += us * f->lanes;
+	f->waited_us += us;
 	*asked += sftp_grow_step(g, f);
 }
 
@@ -117,6 +118,9 @@ start(struct sftp_grow *g, struct sftp_grow_facts *f,
 	ASSERT_U32_EQ(sftp_grow_step(g, f), 0);
 }
 
+/* %: how much of its time the copy waits */
+static u_int waits = 100;
+
 /*
  * Lets `rounds` round trips pass, each with `bytes` and lanes that are held up
  * for `held` % of the time. Returns the lanes that the last round asked for.
@@ -131,6 +135,7 @@ pass(struct sftp_grow *g, struct sftp_grow_facts *f, u_int rounds,
 		f->now_us += f->rtt_us;
 		f->bytes += bytes;
 		f->held_us += f->rtt_us * f->lanes * held / 100;
+		f->waited_us += f->rtt_us * waits / 100;
 		n = sftp_grow_step(g, f);
 		if (rounds != 0)
 			ASSERT_U32_EQ(n, 0);
@@ -164,6 +169,49 @@ held(void)
 	start(&g, &f, &sftp_grow_connections, 1);
 	ASSERT_U32_EQ(pass(&g, &f, 40, 4 * MIB, 49), 0);
 	ASSERT_U32_EQ(pass(&g, &f, 4, 4 * MIB, 50), 4);
+}
+
+/* What waits for local files for most of the time is not held up. */
+static void
+local_files(void)
+{
+	struct sftp_grow_facts f;
+	struct sftp_grow g;
+
+	start(&g, &f, &sftp_grow_connections, 1);
+	/* It has waited for the other end, but that was before. */
+	f.waited_us = 100 * f.rtt_us;
+	sftp_grow_restart(&g);
+	ASSERT_U32_EQ(sftp_grow_step(&g, &f), 0);
+	waits = 49;
+	ASSERT_U32_EQ(pass(&g, &f, 40, MIB, 100), 0);
+	waits = 50;
+	ASSERT_U32_EQ(pass(&g, &f, 4, MIB, 100), 4);
+	waits = 100;
+	/* A total that steps back says nothing. */
+	start(&g, &f, &sftp_grow_connections, 1);
+	f.waited_us = 10 * f.rtt_us;
+	sftp_grow_restart(&g);
+	ASSERT_U32_EQ(pass(&g, &f, 4, MIB, 100), 0);
+	f.waited_us = 0;
+	ASSERT_U32_EQ(pass(&g, &f, 1, MIB, 100), 0);
+}
+
+/* Over a short RTT, a measurement of connections takes 400 ms. */
+static void
+short_rtt(void)
+{
+	struct sftp_grow_facts f;
+	struct sftp_grow g;
+
+	start(&g, &f, &sftp_grow_connections, 1);
+	f.rtt_us = 10000;
+	ASSERT_U32_EQ(pass(&g, &f, 40, MIB, 100), 4);
+	/* One look of 100 ms that is held up */
+	start(&g, &f, &sftp_grow_connections, 1);
+	f.rtt_us = 10000;
+	ASSERT_U32_EQ(pass(&g, &f, 30, MIB, 0), 0);
+	ASSERT_U32_EQ(pass(&g, &f, 10, MIB, 100), 0);
 }
 
 /* More lanes than there may be: none is added, and none ever will be. */
@@ -274,6 +322,8 @@ test_sftp_grow(void)
 	TEST_DONE();
 	TEST_START("sftp grow: lanes that are held up");
 	held();
+	local_files();
+	short_rtt();
 	too_many();
 	TEST_DONE();
 	TEST_START("sftp grow: a measurement");

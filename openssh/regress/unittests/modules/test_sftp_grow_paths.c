@@ -180,6 +180,7 @@ path_run(struct path *p, const struct sftp_grow_params *params)
 	path_init(p, params);
 	for (p->step = 1; p->step <= rounds * STEPS; p->step++) {
 		p->f.now_us += p->rtt_us / STEPS;
+		p->f.waited_us += p->rtt_us / STEPS;
 		sender_step(p, p->step % HALF);
 		receiver_step(p, p->step % HALF);
 		lanes_step(p);
@@ -337,6 +338,7 @@ connections(void)
 	start = p.f.now_us;
 	for (p.step = 1; p.step <= 600 * STEPS; p.step++) {
 		p.f.now_us += p.rtt_us / STEPS;
+		p.f.waited_us += p.rtt_us / STEPS;
 		sender_step(&p, p.step % HALF);
 		receiver_step(&p, p.step % HALF);
 		/* TCP's buffer is what limits: the caller's account says so. */
