@@ -78,7 +78,8 @@ copy_report_logged_in(struct ssh *ssh)
 #if defined(__linux__) && defined(TCP_INFO)
 /* A glance at the socket: takes a look, if it is time to. */
 static void
-glance(struct ssh *ssh, const struct tcp_info *ti, int blocked, uint64_t now_us)
+glance(struct ssh *ssh, const struct tcp_info *ti, int blocked,
+    uint64_t quiet_us, uint64_t now_us)
 {
 	struct tcp_held_look look = { 0 };
 	Channel *c;
@@ -91,6 +92,7 @@ glance(struct ssh *ssh, const struct tcp_info *ti, int blocked, uint64_t now_us)
 	look.min_rtt_us = ti->tcpi_min_rtt;
 	look.acked = ti->tcpi_bytes_acked;
 	look.received = ti->tcpi_bytes_received;
+	look.quiet_us = quiet_us;
 	look.buffers_us = ti->tcpi_rwnd_limited + ti->tcpi_sndbuf_limited;
 	for (i = 0; i < CHANNELS; i++) {
 		if ((c = channel_by_id(ssh, i)) != NULL)

@@ -24,6 +24,12 @@
 #include "tcp-held.h"
 #include "tcp-limit.h"
 
+/*
+ * A path that is full carries data without a pause. A sender that waits for an
+ * acknowledgement leaves one of this part (1/n) of the time, at least.
+ */
+#define QUIET		4
+
 /* A round trip that takes a quarter, and this (us), longer shows a queue. */
 #define QUEUE_US	2000
 
@@ -63,8 +69,8 @@ sender_us(struct tcp_held *h, const struct tcp_held_look *look,
 
 /*
  * Returns the part of took_us for which the sender at the other end waited, as
- * far as that shows here: our window was full, or the rate stays as it is
- * though nothing in between is full.
+ * far as that shows here: our window was full, or data comes in bursts with
+ * pauses in between, at a rate that stays.
  */
 static uint64_t
 receiver_us(const struct tcp_held *h, const struct tcp_held_look *look,
@@ -78,7 +84,8 @@ receiver_us(const struct tcp_held *h, const struct tcp_held_look *look,
 	/* Slow start doubles it in each round trip. */
 	if (h->n < TCP_HELD_RATES || rate > before + before / 4)
 		return 0;
-	return took_us;
+	return look->quiet_us - h->last.quiet_us >= took_us / QUIET ?
+	    took_us : 0;
 }
 
 void
@@ -97,7 +104,7 @@ tcp_held_add(struct tcp_held *h, const struct tcp_held_look *look)
 	received = look->received - last->received;
 	rate = tcp_limit_bytes(MAXIMUM(acked, received), 1000000, took_us);
 	if (look->resent != last->resent)
-		h->lossy = TCP_HELD_LOOKS;
+		h->lossy = TCP_HELD_LOSSY;
 	if (rate >= TCP_LIMIT_IDLE && !is_queued(look))
 		h->held_us += acked >= received ?
 		    sender_us(h, look, took_us) :

@@ -36,6 +36,7 @@ struct tcp_held_look {
 	uint64_t min_rtt_us;
 	uint64_t acked;		/* total of bytes sent and acknowledged */
 	uint64_t received;	/* total of bytes */
+	uint64_t quiet_us;	/* total time in which none came */
 	uint64_t buffers_us;	/* total time that TCP's buffers held it up */
 	uint64_t window_us;	/* total time that channels' windows did */
 	uint64_t resent;	/* total of segments */
@@ -48,7 +49,7 @@ struct tcp_held_look {
 #define TCP_HELD_RATES		2
 
 /* Looks for which a loss counts */
-#define TCP_HELD_LOOKS		4
+#define TCP_HELD_LOSSY		4
 
 /* All zero to start with */
 struct tcp_held {

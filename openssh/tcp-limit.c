@@ -158,6 +158,17 @@ tcp_limit_blocked(uint32_t cwnd, uint32_t in_flight, uint32_t notsent,
 	    queued >= sndbuf / 2;
 }
 
+void
+tcp_limit_arrived(struct tcp_limit *l, uint64_t min_rtt_us, uint64_t now_us)
+{
+	uint64_t took_us = now_us > l->arrived_us ? now_us - l->arrived_us : 0;
+
+	if (l->arrived_us != 0 && min_rtt_us != 0 &&
+	    took_us > MAXIMUM(min_rtt_us / 4, TCP_LIMIT_QUIET_US))
+		l->quiet_us += took_us;
+	l->arrived_us = now_us;
+}
+
 /* As the user typed it, or NULL. A process has one connection. */
 static char *typed;
 
@@ -168,11 +179,12 @@ tcp_limit_name_peer(const char *name)
 	typed = name == NULL ? NULL : xstrdup(name);
 }
 
-static void (*on_glance)(struct ssh *, const struct tcp_info *, int, uint64_t);
+static void (*on_glance)(struct ssh *, const struct tcp_info *, int, uint64_t,
+    uint64_t);
 
 void
 tcp_limit_on_glance(void (*glance)(struct ssh *, const struct tcp_info *, int,
-    uint64_t))
+    uint64_t, uint64_t))
 {
 	on_glance = glance;
 }
@@ -229,7 +241,7 @@ tcp_limit_watch(struct tcp_limit *l, struct ssh *ssh, uint64_t now_us)
 	l->glances++;
 	blocked = is_blocked(fd, &ti);
 	if (on_glance != NULL)
-		on_glance(ssh, &ti, blocked, now_us);
+		on_glance(ssh, &ti, blocked, l->quiet_us, now_us);
 	l->blocked += blocked;
 	l->snd_wnd = MAXIMUM(l->snd_wnd, ti.tcpi_snd_wnd);
 	if (l->last.at_us != 0 && now_us - l->last.at_us < TCP_LIMIT_LOOK_US)

@@ -33,6 +33,9 @@ struct tcp_info;
 #define TCP_LIMIT_GLANCE_US	100000
 #define TCP_LIMIT_LOOK_US	1000000
 
+/* Data that comes without a pause has shorter ones than this (us). */
+#define TCP_LIMIT_QUIET_US	1000
+
 /* Less than this (bytes/s) is a terminal, or keepalives. */
 #define TCP_LIMIT_IDLE		4000
 
@@ -69,6 +72,8 @@ struct tcp_limit_look {
 struct tcp_limit {
 	struct tcp_limit_look last;	/* the last look */
 	uint64_t due_us;		/* time of the next glance */
+	uint64_t arrived_us;		/* time at which data came last */
+	uint64_t quiet_us;		/* total time in which none came */
 	u_int	 glances;		/* since the last look */
 	u_int	 blocked;	/* of these, with a full send buffer */
 	uint64_t snd_wnd;		/* largest (bytes) of these */
@@ -117,10 +122,20 @@ int	 tcp_limit_blocked(uint32_t cwnd, uint32_t in_flight, uint32_t notsent,
 
 /*
  * Has a function called with each glance at the socket: what the kernel says of
- * it, and 1 if our send buffer is full.
+ * it, 1 if our send buffer is full, and the total time (us) in which no data
+ * came.
  */
 void	 tcp_limit_on_glance(void (*glance)(struct ssh *ssh,
-	    const struct tcp_info *ti, int blocked, uint64_t now_us));
+	    const struct tcp_info *ti, int blocked, uint64_t quiet_us,
+	    uint64_t now_us));
+
+/*
+ * Notes that data has come, at now_us. The time since the last data counts as
+ * quiet if it is longer than a quarter of the least RTT, and than
+ * TCP_LIMIT_QUIET_US. Pure.
+ */
+void	 tcp_limit_arrived(struct tcp_limit *l, uint64_t min_rtt_us,
+	    uint64_t now_us);
 
 /* Looks at the connection's socket, if it is time to, at now_us. */
 void	 tcp_limit_watch(struct tcp_limit *l, struct ssh *ssh,

@@ -6,6 +6,8 @@ import re
 from scene import scenario
 from spec import GB, transfer
 
+MB = GB // 1000
+
 
 def copy(direction, path="1g-200ms", count=GB, **fields):
     fields = {"server": "stock", "tcp_buffers": "default", **fields}
@@ -71,6 +73,18 @@ def alone(path, direction, **fields):
 
 @scenario("connections-auto-tuned-get", "netem", **alone("1g-200ms", "get"))
 @scenario("connections-auto-tuned-put", "netem", **alone("1g-200ms", "put"))
+@scenario("connections-auto-bbr-get", "netem",
+          **alone("200m-50ms", "get", count=80 * MB, cc="bbr"))
+@scenario("connections-auto-bbr-shallow-get", "netem",
+          **alone("100m-20ms", "get", count=60 * MB, cc="bbr",
+                  queue_packets=200))
+@scenario("connections-auto-bbr-stock-get", "netem",
+          **alone("100m-40ms", "get", count=80 * MB, cc="bbr", server="stock",
+                  tcp_buffers="default"))
+@scenario("connections-auto-shallow-get", "netem",
+          **alone("100m-20ms", "get", count=60 * MB, queue_packets=200))
+@scenario("connections-auto-aqm-get", "netem",
+          **alone("100m-40ms", "get", count=80 * MB, aqm=1))
 @scenario("connections-auto-lan-get", "netem",
           **alone("1g-1ms", "get", server="stock", tcp_buffers="default"))
 @scenario("connections-auto-lan-put", "netem",
@@ -78,5 +92,18 @@ def alone(path, direction, **fields):
 def test_auto_stays_at_one(scene, measured):
     """Where one connection fills the path, auto costs nothing."""
     measured.at_most("connections", connections(scene, "auto"), 1, "{}")
+    of_one(scene, measured)
+
+
+def of_one(scene, measured):
     measured.at_most("auto: of one's time", seconds(scene, "auto") /
                      seconds(scene, "one"), 1.02, "{:.3f}")
+
+
+@scenario("connections-auto-jitter-get", "netem",
+          **alone("100m-50ms", "get", count=60 * MB, jitter_percent=20,
+                  server="stock", tcp_buffers="default"))
+def test_auto_costs_no_time(scene, measured):
+    """Segments that overtake each other are losses to the sender, so it does
+    not fill the path at first. More connections neither help nor harm."""
+    of_one(scene, measured)

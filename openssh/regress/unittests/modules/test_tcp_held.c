@@ -42,6 +42,7 @@ static const struct {
 	uint64_t resent;
 	int blocked, filled;
 	u_int held_min, held_max;	/* round trips */
+	uint64_t quiet_us;
 } cases[] = {
 	{ "a path that the sender fills", 280000, 20 * MIB, 0, 0, 0, 0, 0, 0, 1,
 	    0, 0 },
@@ -63,9 +64,14 @@ static const struct {
 	{ "our receive buffer", RTT_US, 0, 3 * MIB, 0, 0, 3 * MIB, 0, 0, 0,
 	    LOOKS, LOOKS },
 	{ "the other end's, at a rate that stays", RTT_US, 0, 3 * MIB, 0, 0,
-	    32 * MIB, 0, 0, 0, LOOKS - TCP_HELD_RATES, LOOKS - TCP_HELD_RATES },
+	    32 * MIB, 0, 0, 0, LOOKS - TCP_HELD_RATES, LOOKS - TCP_HELD_RATES,
+	    RTT_US / 4 },
+	{ "the same with short pauses: the path is nearly full", RTT_US, 0,
+	    3 * MIB, 0, 0, 32 * MIB, 0, 0, 0, 0, 0, RTT_US / 4 - 1 },
+	{ "without any, as of BBR", RTT_US, 0, 20 * MIB, 0, 0, 64 * MIB, 0, 0,
+	    0, 0, 0, 0 },
 	{ "a download that fills the path", 280000, 0, 20 * MIB, 0, 0, 32 * MIB,
-	    0, 0, 0, 0, 0 },
+	    0, 0, 0, 0, 0, RTT_US / 2 },
 	{ "keystrokes", RTT_US, 100, 50, RTT_US, RTT_US, 0, 1, 1, 1, 0, 0 },
 };
 
@@ -92,6 +98,7 @@ one_case(u_int i)
 		look.buffers_us += cases[i].buffers_us;
 		look.window_us += cases[i].window_us;
 		look.resent += cases[i].resent;
+		look.quiet_us += cases[i].quiet_us;
 		tcp_held_add(&h, &look);
 	}
 	ASSERT_U64_GE(h.held_us, (uint64_t)cases[i].held_min * RTT_US);
@@ -111,6 +118,7 @@ grows(void)
 		tcp_held_add(&h, &look);
 		look.at_us += RTT_US;
 		look.received += (uint64_t)16384 << n;
+		look.quiet_us += RTT_US / 2;
 	}
 	ASSERT_U64_EQ(h.held_us, 0);
 	/* One loss counts for a few round trips. */
@@ -121,7 +129,7 @@ grows(void)
 		look.acked += 16 * MIB;
 		look.filled = 1;
 	}
-	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOOKS - 1) * RTT_US);
+	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOSSY - 1) * RTT_US);
 	/* A clock that steps back, and an RTT that is unknown */
 	look.at_us -= 10 * RTT_US;
 	look.blocked = 1;
@@ -130,11 +138,11 @@ grows(void)
 	look.min_rtt_us = 0;
 	look.acked += 16 * MIB;
 	tcp_held_add(&h, &look);
-	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOOKS - 1) * RTT_US);
+	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOSSY - 1) * RTT_US);
 	/* Two looks at one time */
 	look.min_rtt_us = RTT_US;
 	tcp_held_add(&h, &look);
-	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOOKS - 1) * RTT_US);
+	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOSSY - 1) * RTT_US);
 }
 
 /* Nor is one that grows by an eighth of it from look to look. */
@@ -151,6 +159,7 @@ grows_slowly(void)
 		tcp_held_add(&h, &look);
 		look.at_us += RTT_US;
 		look.received += rate;
+		look.quiet_us += RTT_US / 2;
 		rate += rate / 8;
 	}
 	ASSERT_U64_EQ(h.held_us, 0);

@@ -263,9 +263,34 @@ looks(void)
 	close(there);
 }
 
+/* A quarter of the RTT without data is a pause, and 1 ms of a short one. */
+static void
+arrivals(void)
+{
+	struct tcp_limit l = { 0 };
+
+	TEST_START("pauses between data");
+	tcp_limit_arrived(&l, 100000, 7 * S);
+	ASSERT_U64_EQ(l.quiet_us, 0);
+	tcp_limit_arrived(&l, 100000, 7 * S + 25000);
+	ASSERT_U64_EQ(l.quiet_us, 0);
+	tcp_limit_arrived(&l, 100000, 7 * S + 50001);
+	ASSERT_U64_EQ(l.quiet_us, 25001);
+	tcp_limit_arrived(&l, 100000, 6 * S);	/* the clock steps back */
+	tcp_limit_arrived(&l, 100000, 6 * S + 25000);
+	tcp_limit_arrived(&l, 0, 7 * S);	/* no RTT is known */
+	ASSERT_U64_EQ(l.quiet_us, 25001);
+	tcp_limit_arrived(&l, 2000, 7 * S + 1000);
+	ASSERT_U64_EQ(l.quiet_us, 25001);
+	tcp_limit_arrived(&l, 2000, 7 * S + 2001);
+	ASSERT_U64_EQ(l.quiet_us, 25001 + 1001);
+	TEST_DONE();
+}
+
 void
 test_tcp_limit(void)
 {
+	arrivals();
 	looks();
 	blocked();
 	each();
