@@ -41,7 +41,7 @@ void test_copy_login(void);
  * returns whether a login asks that has the key and a method in front of it.
  */
 static int
-fork_asks(const struct sshkey *key, const char *method)
+asks_behind(const struct sshkey *key, const char *method)
 {
 	struct sshkey plain = { .type = KEY_ED25519 };
 	int status;
@@ -104,9 +104,9 @@ test_asks(void)
 	copy_login_partly("publickey");
 	copy_login_done("publickey");
 	ASSERT_INT_EQ(copy_login_asks(), 0);
-	ASSERT_INT_EQ(fork_asks(&touch, "publickey"), 1);
-	ASSERT_INT_EQ(fork_asks(&plain, "password"), 1);
-	ASSERT_INT_EQ(fork_asks(&plain, "publickey"), 0);
+	ASSERT_INT_EQ(asks_behind(&touch, "publickey"), 1);
+	ASSERT_INT_EQ(asks_behind(&plain, "password"), 1);
+	ASSERT_INT_EQ(asks_behind(&plain, "publickey"), 0);
 	TEST_DONE();
 
 	TEST_START("copy login: a passphrase");

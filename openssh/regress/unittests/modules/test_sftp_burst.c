@@ -139,6 +139,22 @@ is_empty(struct sshbuf *msg)
 	sshbuf_free(msg);
 }
 
+/* Behind n requests there is the one that ends the session, or none. */
+static void
+ends_session(const struct sftp_burst *b, struct sshbuf *out, u_int n, int end)
+{
+	struct sshbuf *msg;
+
+	if (end) {
+		msg = next(out, SSH2_FXP_EXTENDED, ID + n);
+		has_string(msg, BDP_END_SESSION, strlen(BDP_END_SESSION));
+		has_number(msg, n);
+		is_empty(msg);
+	}
+	ASSERT_U_INT_EQ(b->outstanding, n + (end != 0));
+	is_empty(out);
+}
+
 /* All that an upload's requests say */
 static void
 put_contents(const char *name, int end)
@@ -179,14 +195,7 @@ put_contents(const char *name, int end)
 	msg = next(out, SSH2_FXP_CLOSE, ID + 4);
 	has_string(msg, "\0\0\0", 4);
 	is_empty(msg);
-	if (end) {
-		msg = next(out, SSH2_FXP_EXTENDED, ID + 5);
-		has_string(msg, BDP_END_SESSION, strlen(BDP_END_SESSION));
-		has_number(msg, 5);
-		is_empty(msg);
-	}
-	ASSERT_U_INT_EQ(b.outstanding, end ? 6 : 5);
-	is_empty(out);
+	ends_session(&b, out, 5, end);
 }
 
 /* And of a download whose size is not known */
@@ -215,14 +224,7 @@ get_contents(int end)
 		is_empty(msg);
 		offset += len[i];
 	}
-	if (end) {
-		msg = next(out, SSH2_FXP_EXTENDED, ID + 4);
-		has_string(msg, BDP_END_SESSION, strlen(BDP_END_SESSION));
-		has_number(msg, 4);
-		is_empty(msg);
-	}
-	ASSERT_U_INT_EQ(b.outstanding, end ? 5 : 4);
-	is_empty(out);
+	ends_session(&b, out, 4, end);
 }
 
 static void
