@@ -101,7 +101,7 @@ finding each.
 TOOLS = """\
 # Tools
 
-Of `make check-tools{size}`: what people do over ssh, as seconds from Enter to
+Of `make check-tools`: what people do over ssh, as seconds from Enter to
 prompt. Sizes are in the rows. The link carries {rate} Mbit/s and loses
 nothing. "client" has ours at
 the client only, "server" at the server only; "-" is a tool that speaks SSH
@@ -357,9 +357,7 @@ def limit(row, step, rows):
 
 def tools(rows):
     found = [r for r in rows if "steps" in r]
-    mib = sorted({r["mib"] for r in found})
-    size = "" if mib[-1] == 256 else f" MIB={mib[-1]}"
-    yield TOOLS.format(size=size, rate=found[0]["rate_mbit"]).rstrip("\n")
+    yield TOOLS.format(rate=found[0]["rate_mbit"]).rstrip("\n")
     for buffers, title in BUFFERS.items():
         alike = [r for r in found if r["buffers"] == buffers]
         if not alike:

@@ -58,6 +58,7 @@ class Tool(Checked):
                            "Debian packages", needed=True)
     programs: list = field(Each(Like(r"\S+", "a program")),
                            "found at run time", needed=True)
+    mib: int = field(Whole(1, 4096, "MiB"), "size of what is large; 256")
     own_client: bool = field(Flag(), "speaks SSH itself, without ssh")
     kernel: str = field(Like(r"CONFIG_\w+", "CONFIG_X"),
                         "what the lab's kernel needs")
@@ -147,7 +148,7 @@ def lab_kernel_has(option):
         return f"{option}=y" in f.read().splitlines()
 
 
-MIB = int(os.environ.get("MIB") or 256)
+MIB = int(os.environ.get("MIB") or 0)          # 0: each tool's own
 FILES = int(os.environ.get("FILES") or 2000)
 TOOLS = {}
 
@@ -214,14 +215,14 @@ tool("rclone", "rclone", "rclone",
      ("upload", "one file of {mib} MiB, up", "own window",
       {"why": REQUESTS_64}),
      ("restore", "the same, down", "own window", {"why": REQUESTS_64}),
-     own_client=True)
+     own_client=True, mib=512)
 
 tool("restic", "restic", "restic",
      ("snapshots", "list of an empty repository", "round trips", TRIPS),
      ("backup", "backup of {mib} MiB", "own window",
       {"why": "a write of 32 KiB a round trip for each of a few packs"}),
      ("restore", "restore of it", "own window",
-      {"why": "a pack at a time for each of a few workers"}))
+      {"why": "a pack at a time for each of a few workers"}), mib=512)
 
 tool("borg", "borgbackup", "borg",
      ("init", "a new repository", "round trips", TRIPS),
@@ -237,10 +238,10 @@ def jobs():
     """Everything at 20, 100 and 200 ms; where the window is the limit, with
     the package's TCP buffers too; and a small part for make check."""
     small = dict(mib=32, files=100)
-    large = dict(mib=MIB, files=FILES)
     yield Job(level="check", tool="rsync", path=link("1g-200ms"),
               last="file up", **small)
     for name, t in TOOLS.items():
+        large = dict(mib=MIB or t.mib or 256, files=FILES)
         for rtt in ("20ms", "100ms", "200ms"):
             yield Job(level="netem", tool=name, path=link(f"1g-{rtt}"),
                       **large)
