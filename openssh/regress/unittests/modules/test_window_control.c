@@ -163,6 +163,9 @@ history(void)
 	ASSERT_U64_LE(cw.growth, 160 * 5000 - (155 * 1000 + 5 * 5000) + 10000);
 	ASSERT_U64_GE(cw.bdp + 10000, 160 * 5000);
 	ASSERT_U64_LE(cw.bdp, 160 * 5000 + 10000);
+	/* A rate that falls is no growth. */
+	pieces(&cw, &now, 1000, 80, 0);
+	ASSERT_U64_EQ(cw.growth, 0);
 	TEST_DONE();
 }
 
