@@ -39,12 +39,6 @@
 /* So many measurements in a row must miss the gain before it is given up. */
 #define TRIES		3
 
-/*
- * Lanes are of use if the rest takes this many round trips: three to open them,
- * and as many as it takes to measure.
- */
-#define WORTH_ROUNDS	12
-
 const struct sftp_grow_params sftp_grow_sessions = {
 	.lanes_max = 10,
 	.held_percent = 60,
@@ -55,6 +49,8 @@ const struct sftp_grow_params sftp_grow_sessions = {
 	.burst = SFTP_GROW_LANES,
 	.burst_us = 0,
 	.measure_us = 200000,
+	/* Three to open the lanes, and as many as it takes to measure */
+	.worth_rounds = 12,
 	/* 2 MiB in 2 ms is 8 Gbit/s. */
 	.rtt_min_us = 2000
 };
@@ -74,6 +70,8 @@ const struct sftp_grow_params sftp_grow_connections = {
 	.burst_us = 31000000,
 	/* Four looks of ssh at the socket: one alone decides nothing. */
 	.measure_us = 4 * TCP_HELD_LOOK_US,
+	/* Up to 12 to log in and open the file, and TCP's slow start */
+	.worth_rounds = 24,
 	.rtt_min_us = 2000
 };
 
@@ -138,10 +136,11 @@ has_gained(const struct sftp_grow *g, uint64_t rate)
 
 /* Returns 1 if what is left lasts long enough, at `rate`, for a lane's gain. */
 static int
-is_worth(const struct sftp_grow_facts *f, uint64_t rate)
+is_worth(const struct sftp_grow *g, const struct sftp_grow_facts *f,
+    uint64_t rate)
 {
 	return f->left / (rate / 1000 + 1) >=
-	    WORTH_ROUNDS * f->rtt_us / 1000;
+	    g->p.worth_rounds * f->rtt_us / 1000;
 }
 
 /* Returns how many lanes to add to those that there are. */
@@ -233,7 +232,7 @@ sftp_grow_step(struct sftp_grow *g, const struct sftp_grow_facts *f)
 		g->done = 1;
 		return 0;
 	}
-	if (!held || !is_worth(f, rate))
+	if (!held || !is_worth(g, f, rate))
 		return 0;
 	if ((n = step_size(g, f)) != 0)
 		note_added(g, f, rate, n);

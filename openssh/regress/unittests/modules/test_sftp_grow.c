@@ -314,6 +314,22 @@ gained_connections(void)
 	ASSERT_U32_EQ(pass(&g, &f, 3 + 4, 116 * MIB, 100), 3);
 }
 
+/* Lanes are added if the rest takes so many round trips of 100 ms, or more. */
+static void
+worth(const struct sftp_grow_params *params, u_int rounds)
+{
+	struct sftp_grow_facts f;
+	struct sftp_grow g;
+	uint64_t round = 100 * 10001;	/* 10 MB/s, rounded up */
+	int more;
+
+	for (more = -1; more <= 0; more++) {
+		start(&g, &f, params, 1);
+		f.left = round * rounds + more;
+		ASSERT_INT_EQ(pass(&g, &f, 4, 1000000, 100) != 0, more == 0);
+	}
+}
+
 void
 test_sftp_grow(void)
 {
@@ -334,5 +350,9 @@ test_sftp_grow(void)
 	TEST_DONE();
 	TEST_START("sftp grow: the gain of connections");
 	gained_connections();
+	TEST_DONE();
+	TEST_START("sftp grow: what is left");
+	worth(&sftp_grow_sessions, 12);
+	worth(&sftp_grow_connections, 24);
 	TEST_DONE();
 }
