@@ -5,6 +5,7 @@ as KILLS in the environment says, 20 by default."""
 import filecmp
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -231,6 +232,29 @@ def test_a_lane_is_lost(place, direction, what):
         error = client.communicate(timeout=100)[1]
     assert client.returncode == 0, error
     assert digests(place.dest) == digests(place.source)
+
+
+@BOTH
+def test_the_meter_tells_how_many_connections_there_are(large, direction):
+    """It has more than one in brackets, and one that is lost no more."""
+    argv, _ = large.argv("scp", direction, large.source, large.dest, "-l40000")
+    argv.remove("-q")
+    out = large.path / "out"
+    out.touch()
+
+    def shown(label, after):
+        return f"\n{label} " in out.read_text().rpartition(after)[2]
+
+    with subprocess.Popen(
+            ["script", "-qefc", shlex.join(map(str, argv)), out],
+            stdout=subprocess.DEVNULL) as client:
+        wait_for(lambda: shown("[4] source", after="[3]"))
+        kill(large.pids()[1:3])
+        wait_for(lambda: shown("[2] source", after="[4]"))
+        kill(large.pids()[3:])
+        wait_for(lambda: shown("source", after="[2]"))
+        assert client.wait(100) == 0
+    assert digests(large.dest) == digests(large.source)
 
 
 def test_a_source_that_grows_before_a_lane_is_lost(large):
