@@ -68,8 +68,11 @@ const struct sftp_grow_params sftp_grow_connections = {
 	/* The first connection is one of the five. */
 	.burst = 4,
 	.burst_us = 31000000,
-	/* Four looks of ssh at the socket: one alone decides nothing. */
-	.measure_us = 4 * TCP_HELD_LOOK_US,
+	/*
+	 * Eight looks of ssh at the socket. A path whose jitter lets segments
+	 * overtake each other can look held up for half of that.
+	 */
+	.measure_us = 8 * TCP_HELD_LOOK_US,
 	/* Up to 12 to log in and open the file, and TCP's slow start */
 	.worth_rounds = 24,
 	.rtt_min_us = 2000

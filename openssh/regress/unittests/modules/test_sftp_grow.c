@@ -104,7 +104,7 @@ odd_facts(void)
 	ASSERT_U32_EQ(asked, 1);
 }
 
-/* Starts with 4 lanes that carry 1 MiB each, and an RTT of 100 ms. */
+/* Starts with 4 lanes that carry 1 MiB each, and an RTT of 200 ms. */
 static void
 start(struct sftp_grow *g, struct sftp_grow_facts *f,
     const struct sftp_grow_params *params, u_int lanes)
@@ -112,7 +112,7 @@ start(struct sftp_grow *g, struct sftp_grow_facts *f,
 	sftp_grow_init(g, params, 0);
 	memset(f, 0, sizeof(*f));
 	f->now_us = 1000000;
-	f->rtt_us = 100000;
+	f->rtt_us = 200000;
 	f->left = UINT64_MAX;
 	f->lanes = lanes;
 	ASSERT_U32_EQ(sftp_grow_step(g, f), 0);
@@ -197,7 +197,7 @@ local_files(void)
 	ASSERT_U32_EQ(pass(&g, &f, 1, MIB, 100), 0);
 }
 
-/* Over a short RTT, a measurement of connections takes 400 ms. */
+/* Over a short RTT, a measurement of connections takes 800 ms. */
 static void
 short_rtt(void)
 {
@@ -206,12 +206,13 @@ short_rtt(void)
 
 	start(&g, &f, &sftp_grow_connections, 1);
 	f.rtt_us = 10000;
-	ASSERT_U32_EQ(pass(&g, &f, 40, MIB, 100), 4);
-	/* One look of 100 ms that is held up */
+	ASSERT_U32_EQ(pass(&g, &f, 79, MIB, 100), 0);
+	ASSERT_U32_EQ(pass(&g, &f, 1, MIB, 100), 4);
+	/* Three looks of 100 ms that are held up, and five that aren't */
 	start(&g, &f, &sftp_grow_connections, 1);
 	f.rtt_us = 10000;
-	ASSERT_U32_EQ(pass(&g, &f, 30, MIB, 0), 0);
-	ASSERT_U32_EQ(pass(&g, &f, 10, MIB, 100), 0);
+	ASSERT_U32_EQ(pass(&g, &f, 50, MIB, 0), 0);
+	ASSERT_U32_EQ(pass(&g, &f, 30, MIB, 100), 0);
 }
 
 /* More lanes than there may be: none is added, and none ever will be. */
@@ -314,19 +315,19 @@ gained_connections(void)
 	ASSERT_U32_EQ(pass(&g, &f, 3 + 4, 116 * MIB, 100), 3);
 }
 
-/* Lanes are added if the rest takes so many round trips of 100 ms, or more. */
+/* Lanes are added if the rest takes so many round trips of 200 ms, or more. */
 static void
 worth(const struct sftp_grow_params *params, u_int rounds)
 {
 	struct sftp_grow_facts f;
 	struct sftp_grow g;
-	uint64_t round = 100 * 10001;	/* 10 MB/s, rounded up */
+	uint64_t round = 200 * 10001;	/* 10 MB/s, rounded up */
 	int more;
 
 	for (more = -1; more <= 0; more++) {
 		start(&g, &f, params, 1);
 		f.left = round * rounds + more;
-		ASSERT_INT_EQ(pass(&g, &f, 4, 1000000, 100) != 0, more == 0);
+		ASSERT_INT_EQ(pass(&g, &f, 4, 2000000, 100) != 0, more == 0);
 	}
 }
 
