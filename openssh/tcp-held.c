@@ -30,7 +30,10 @@
  */
 #define QUIET		4
 
-/* A round trip that takes a quarter, and this (us), longer shows a queue. */
+/*
+ * A round trip that takes a quarter longer shows a queue: and this (us) longer,
+ * but no more than another quarter.
+ */
 #define QUEUE_US	2000
 
 int
@@ -48,8 +51,36 @@ tcp_held_is_due(const struct tcp_held *h, uint64_t now_us)
 static int
 is_queued(const struct tcp_held_look *look)
 {
-	return look->rtt_us > look->min_rtt_us + look->min_rtt_us / 4 +
-	    QUEUE_US;
+	uint64_t quarter_us = look->min_rtt_us / 4;
+
+	return look->rtt_us > look->min_rtt_us + quarter_us +
+	    MINIMUM(quarter_us, QUEUE_US);
+}
+
+/* Returns by how much a total has grown; one that steps back has not. */
+static uint64_t
+increase(uint64_t now, uint64_t then)
+{
+	return now > then ? now - then : 0;
+}
+
+/*
+ * Notes losses. Those of a path that is full don't count: they come soon after
+ * a queue was seen, or all at one time, at the end of slow start.
+ */
+static void
+note_losses(struct tcp_held *h, const struct tcp_held_look *look)
+{
+	if (is_queued(look))
+		h->queued = TCP_HELD_EVENT;
+	if (h->lost != 0 && h->lost <= TCP_HELD_EVENT)
+		h->lost++;
+	if (look->resent == h->last.resent || h->queued != 0)
+		return;
+	if (h->lost > TCP_HELD_EVENT)
+		h->lossy = TCP_HELD_LOSSY;
+	else if (h->lost == 0)
+		h->lost = 1;
 }
 
 /* Returns the part of took_us for which the sender waited. */
@@ -62,8 +93,8 @@ sender_us(struct tcp_held *h, const struct tcp_held_look *look,
 
 	if (look->blocked || (h->lossy != 0 && look->filled))
 		return took_us;
-	held_us = MAXIMUM(look->buffers_us - last->buffers_us,
-	    look->window_us - last->window_us);
+	held_us = MAXIMUM(increase(look->buffers_us, last->buffers_us),
+	    increase(look->window_us, last->window_us));
 	return MINIMUM(held_us, took_us);
 }
 
@@ -103,14 +134,15 @@ tcp_held_add(struct tcp_held *h, const struct tcp_held_look *look)
 	acked = look->acked - last->acked;
 	received = look->received - last->received;
 	rate = tcp_limit_bytes(MAXIMUM(acked, received), 1000000, took_us);
-	if (look->resent != last->resent)
-		h->lossy = TCP_HELD_LOSSY;
+	note_losses(h, look);
 	if (rate >= TCP_LIMIT_IDLE && !is_queued(look))
 		h->held_us += acked >= received ?
 		    sender_us(h, look, took_us) :
 		    receiver_us(h, look, rate, took_us);
 	if (h->lossy != 0)
 		h->lossy--;
+	if (h->queued != 0)
+		h->queued--;
 	h->rates[h->n++ % TCP_HELD_RATES] = rate;
 	h->last = *look;
 }

@@ -48,8 +48,11 @@ struct tcp_held_look {
 /* A look's rate is compared with that of so many looks before. */
 #define TCP_HELD_RATES		2
 
+/* Losses, and a queue, within so many looks belong together. */
+#define TCP_HELD_EVENT		4
+
 /* Looks for which a loss counts */
-#define TCP_HELD_LOSSY		4
+#define TCP_HELD_LOSSY		8
 
 /* All zero to start with */
 struct tcp_held {
@@ -58,6 +61,10 @@ struct tcp_held {
 	uint64_t rates[TCP_HELD_RATES];	/* bytes/s, ring */
 	u_int	 n;			/* looks at rates */
 	u_int	 lossy;			/* looks for which a loss counts */
+	u_int	 queued;		/* looks for which a queue explains
+					 * losses */
+	u_int	 lost;			/* looks since the first loss that
+					 * none explained; 0: there was none */
 };
 
 /* Returns 1 if it is time for the next look. */

@@ -34,7 +34,7 @@ struct tcp_info;
 #define TCP_LIMIT_LOOK_US	1000000
 
 /* Data that comes without a pause has shorter ones than this (us). */
-#define TCP_LIMIT_QUIET_US	1000
+#define TCP_LIMIT_QUIET_US	5000
 
 /* Less than this (bytes/s) is a terminal, or keepalives. */
 #define TCP_LIMIT_IDLE		4000

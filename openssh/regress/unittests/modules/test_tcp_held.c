@@ -58,7 +58,8 @@ static const struct {
 	{ "both of these: the longer one counts", RTT_US, 2 * MIB, 0,
 	    RTT_US / 2, RTT_US * 3 / 4, 0, 0, 0, 0, LOOKS * 3 / 4,
 	    LOOKS * 3 / 4 },
-	{ "losses", RTT_US, MIB, 0, 0, 0, 0, 1, 0, 1, LOOKS, LOOKS },
+	{ "losses", RTT_US, MIB, 0, 0, 0, 0, 1, 0, 1, LOOKS - TCP_HELD_EVENT,
+	    LOOKS - TCP_HELD_EVENT },
 	{ "losses, and nothing to send", RTT_US, MIB, 0, 0, 0, 0, 1, 0, 0,
 	    0, 0 },
 	{ "our receive buffer", RTT_US, 0, 3 * MIB, 0, 0, 3 * MIB, 0, 0, 0,
@@ -121,28 +122,22 @@ grows(void)
 		look.quiet_us += RTT_US / 2;
 	}
 	ASSERT_U64_EQ(h.held_us, 0);
-	/* One loss counts for a few round trips. */
-	look.resent = 1;
-	for (n = 0; n < 12; n++) {
-		tcp_held_add(&h, &look);
-		look.at_us += RTT_US;
-		look.acked += 16 * MIB;
-		look.filled = 1;
-	}
-	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOSSY - 1) * RTT_US);
+	look.blocked = 1;
+	look.acked = 64 * MIB;
+	tcp_held_add(&h, &look);
+	ASSERT_U64_EQ(h.held_us, RTT_US);
 	/* A clock that steps back, and an RTT that is unknown */
 	look.at_us -= 10 * RTT_US;
-	look.blocked = 1;
 	tcp_held_add(&h, &look);
 	look.at_us += RTT_US;
 	look.min_rtt_us = 0;
 	look.acked += 16 * MIB;
 	tcp_held_add(&h, &look);
-	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOSSY - 1) * RTT_US);
+	ASSERT_U64_EQ(h.held_us, RTT_US);
 	/* Two looks at one time */
 	look.min_rtt_us = RTT_US;
 	tcp_held_add(&h, &look);
-	ASSERT_U64_EQ(h.held_us, (TCP_HELD_LOSSY - 1) * RTT_US);
+	ASSERT_U64_EQ(h.held_us, RTT_US);
 }
 
 /* Nor is one that grows by an eighth of it from look to look. */
@@ -165,12 +160,57 @@ grows_slowly(void)
 	ASSERT_U64_EQ(h.held_us, 0);
 }
 
-/* A queue of a quarter of the least RTT, and 2 ms, is none. */
+/*
+ * Returns the round trips that count as held up, of 40 with a loss in the
+ * first one, in `second` and in the next, and a queue in `queued`.
+ */
+static u_int
+lossy(u_int second, u_int queued)
+{
+	struct tcp_held_look look = { .at_us = 1000000, .rtt_us = RTT_US,
+	    .min_rtt_us = RTT_US, .filled = 1 };
+	struct tcp_held h = { 0 };
+	u_int n;
+
+	tcp_held_add(&h, &look);
+	for (n = 1; n <= 40; n++) {
+		look.at_us += RTT_US;
+		look.acked += MIB;
+		look.resent += n == 1 || n == second || n == second + 1;
+		look.rtt_us = n == queued ? 2 * RTT_US : RTT_US;
+		tcp_held_add(&h, &look);
+	}
+	return h.held_us / RTT_US;
+}
+
+/*
+ * A loss counts for a few round trips, but for the first time, and where a
+ * queue explains it.
+ */
 static void
-queue(void)
+losses(void)
+{
+	ASSERT_U_INT_EQ(lossy(50, 50), 0);
+	ASSERT_U_INT_EQ(lossy(TCP_HELD_EVENT - 1, 50), 0);
+	ASSERT_U_INT_EQ(lossy(TCP_HELD_EVENT, 50), TCP_HELD_LOSSY);
+	ASSERT_U_INT_EQ(lossy(20, 50), TCP_HELD_LOSSY + 1);
+	ASSERT_U_INT_EQ(lossy(20, 20), 0);
+	ASSERT_U_INT_EQ(lossy(20, 20 - TCP_HELD_EVENT + 2), 0);
+	ASSERT_U_INT_EQ(lossy(20, 20 - TCP_HELD_EVENT + 1), TCP_HELD_LOSSY);
+	ASSERT_U_INT_EQ(lossy(20, 20 - TCP_HELD_EVENT), TCP_HELD_LOSSY + 1);
+	/* What a queue explains is no first time. */
+	ASSERT_U_INT_EQ(lossy(20, 1), 0);
+}
+
+/*
+ * A queue of a quarter of the least RTT, and more_us, is none. With 1 us more
+ * it is one.
+ */
+static void
+queue(uint64_t rtt_us, uint64_t more_us)
 {
 	struct tcp_held_look look = { .at_us = 1000000,
-	    .rtt_us = RTT_US / 4 * 5 + 2000, .min_rtt_us = RTT_US,
+	    .rtt_us = rtt_us / 4 * 5 + more_us, .min_rtt_us = rtt_us,
 	    .blocked = 1 };
 	struct tcp_held h = { 0 };
 
@@ -224,7 +264,9 @@ test_tcp_held(void)
 	grows_slowly();
 	TEST_DONE();
 	TEST_START("tcp held: what a queue is");
-	queue();
+	queue(RTT_US, 2000);
+	queue(4000, 1000);
+	losses();
 	TEST_DONE();
 	TEST_START("copy lane: the login");
 	lane();

@@ -263,7 +263,7 @@ looks(void)
 	close(there);
 }
 
-/* A quarter of the RTT without data is a pause, and 1 ms of a short one. */
+/* A quarter of the RTT without data is a pause, and 5 ms of a short one. */
 static void
 arrivals(void)
 {
@@ -280,10 +280,10 @@ arrivals(void)
 	tcp_limit_arrived(&l, 100000, 6 * S + 25000);
 	tcp_limit_arrived(&l, 0, 7 * S);	/* no RTT is known */
 	ASSERT_U64_EQ(l.quiet_us, 25001);
-	tcp_limit_arrived(&l, 2000, 7 * S + 1000);
+	tcp_limit_arrived(&l, 2000, 7 * S + 5000);
 	ASSERT_U64_EQ(l.quiet_us, 25001);
-	tcp_limit_arrived(&l, 2000, 7 * S + 2001);
-	ASSERT_U64_EQ(l.quiet_us, 25001 + 1001);
+	tcp_limit_arrived(&l, 2000, 7 * S + 10001);
+	ASSERT_U64_EQ(l.quiet_us, 25001 + 5001);
 	TEST_DONE();
 }
 
