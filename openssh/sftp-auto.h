@@ -17,6 +17,8 @@
 #ifndef SFTP_AUTO_H
 #define SFTP_AUTO_H
 
+#include <stdint.h>
+
 /*
  * When a copy with `connections=auto` gets one more connection: hands the facts
  * to sftp-grow.c. ssh tells how long the first connection was held up
@@ -30,6 +32,12 @@ void	 sftp_auto_begin(int paced);
 
 /* Says which file is copied in parts now; NULL: none, or a tree is copied. */
 void	 sftp_auto_file(const struct sftp_parts *parts);
+
+/*
+ * Says how many bytes of the tree that is copied now are left, at most;
+ * UINT64_MAX: unknown.
+ */
+void	 sftp_auto_tree(uint64_t left);
 
 /* Returns 1 if one more connection is of use at time now_s, else 0. */
 int	 sftp_auto_wants(double now_s);

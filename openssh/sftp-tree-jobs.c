@@ -244,6 +244,8 @@ sftp_tree_start(struct sftp_tree *tree, struct sftp_jobs *jobs,
 	job.dst = xstrdup(dst);
 	job.a = *a;
 	job.depth = depth;
+	if (tree != NULL && depth == 0 && (a->flags & SSH2_FILEXFER_ATTR_SIZE))
+		tree->started_bytes += a->size;
 	if (run_in_fiber(tree, jobs, &job) == 0)
 		return;
 	if (run_in_caller(tree, &job) != 0)
@@ -252,13 +254,21 @@ sftp_tree_start(struct sftp_tree *tree, struct sftp_jobs *jobs,
 	free(job.dst);
 }
 
+/* Waits until jobs wake their waiter. */
+static void
+wait_jobs(struct sftp_tree *tree, struct sftp_jobs *jobs)
+{
+	jobs->waiter = sftp_fiber_current(tree->fibers);
+	tree->waiting++;
+	sftp_fiber_yield(tree->fibers);
+	tree->waiting--;
+}
+
 int
 sftp_tree_wait(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
-	while (jobs->running != 0) {
-		jobs->waiter = sftp_fiber_current(tree->fibers);
-		sftp_fiber_yield(tree->fibers);
-	}
+	while (jobs->running != 0)
+		wait_jobs(tree, jobs);
 	return jobs->failed ? -1 : 0;
 }
 
@@ -276,10 +286,8 @@ wait_checks(struct sftp_tree *tree)
 void
 sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
-	while (jobs->sending != 0) {
-		jobs->waiter = sftp_fiber_current(tree->fibers);
-		sftp_fiber_yield(tree->fibers);
-	}
+	while (jobs->sending != 0)
+		wait_jobs(tree, jobs);
 	wait_checks(tree);
 }
 

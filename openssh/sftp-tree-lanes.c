@@ -27,6 +27,8 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
+#include "sftp-auto.h"
+#include "sftp-bottleneck.h"
 #include "sftp-conn.h"
 #include "sftp-fiber.h"
 #include "sftp-inflight.h"
@@ -111,6 +113,20 @@ take_lane(struct sftp_tree *tree, struct sftp_lane *lane)
 		tree->lane_opened(tree, lane->conn, tree->lane_ctx);
 }
 
+/*
+ * Returns how many bytes are still to be copied, at most, or UINT64_MAX while
+ * the first fiber or a directory's may start more files.
+ */
+static uint64_t
+bytes_left(const struct sftp_tree *tree)
+{
+	uint64_t moved = sftp_bottleneck_moved() - tree->moved_before;
+
+	if (tree->slots.alone || tree->waiting <= tree->slots.dir_jobs)
+		return UINT64_MAX;
+	return tree->started_bytes - MINIMUM(moved, tree->started_bytes);
+}
+
 int
 sftp_tree_sync(struct sftp_tree *tree)
 {
@@ -121,8 +137,10 @@ sftp_tree_sync(struct sftp_tree *tree)
 	/* The copy ends, or there is no need for lanes yet. */
 	if (tree->lanes_s != 0 && now_s < tree->lanes_s)
 		ms = (tree->lanes_s - now_s) * 1000 + 1;
-	else if (tree->lanes_s != 0)
+	else if (tree->lanes_s != 0) {
+		sftp_auto_tree(bytes_left(tree));
 		ms = sftp_lanes_tick();
+	}
 	if (tree->lanes_s != 0 && tree->lane_opened != NULL &&
 	    sftp_lanes_expected())
 		tree->lane_opened(tree, NULL, tree->lane_ctx);

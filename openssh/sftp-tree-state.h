@@ -89,6 +89,9 @@ struct sftp_tree {
 	u_int nservers;
 	uint64_t rtt_us;	/* longest round trip of a first request */
 	struct sftp_slots slots;
+	uint64_t moved_before;	/* sftp_bottleneck_moved() as it began */
+	uint64_t started_bytes;	/* sizes of the files that were started */
+	u_int waiting;		/* fibers that start no more until jobs end */
 	u_int descriptor_holders;	/* workers with a local file open */
 	struct request *last_request;	/* the one sent last */
 	struct sftp_fibers *fibers;

@@ -93,6 +93,7 @@ tree_new(u_int handles,
 	tree = xcalloc(1, sizeof(*tree));
 	tree->read_reply = read_reply;
 	tree->slots = slots;
+	tree->moved_before = sftp_bottleneck_moved();
 	sftp_tree_add(tree, handles, conn, in, out);
 	TAILQ_INIT(&tree->end_waiters);
 	TAILQ_INIT(&tree->open_waiters);
