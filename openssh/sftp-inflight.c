@@ -85,6 +85,15 @@ sftp_inflight_max(const struct sftp_inflight *d, size_t len)
 	return MAXIMUM(depth(d) / MAXIMUM(len, SFTP_INFLIGHT_LEAST), 1);
 }
 
+u_int
+sftp_inflight_limit(const struct sftp_inflight *d, size_t len, uint64_t size)
+{
+	u_int most = sftp_inflight_max(d, len);
+
+	return size != 0 || d->fixed != 0 ? most :
+	    MINIMUM(most, SFTP_INFLIGHT_STOCK);
+}
+
 static uint64_t
 cost(size_t len)
 {

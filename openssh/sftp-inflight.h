@@ -39,6 +39,9 @@ struct sftp_inflight {
 #define SFTP_INFLIGHT_BASE	(64 * 255 * 1024)
 #define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024)
 
+/* Requests that a stock client has in flight */
+#define SFTP_INFLIGHT_STOCK	64
+
 /* Bytes that a request counts at least: it takes memory, too. */
 #define SFTP_INFLIGHT_LEAST	4096
 
@@ -67,6 +70,14 @@ void	 sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s);
  * 1).
  */
 u_int	 sftp_inflight_max(const struct sftp_inflight *d, size_t len);
+
+/*
+ * The same for a file of `size` bytes. If that is 0, as of a file in /proc, its
+ * end is unknown, and to read behind it may take the server long: there are no
+ * more requests than of a stock client.
+ */
+u_int	 sftp_inflight_limit(const struct sftp_inflight *d, size_t len,
+	    uint64_t size);
 
 /*
  * Notes that a request for len bytes is sent. All files of a connection are

@@ -28,6 +28,7 @@ or always:
     wrong-entries   names of a directory answer a request that nobody sent
     stub            a read is answered with three bytes in all
     sizeless        all files have a size of 0, and reads never end
+    proc            all files have a size of 0, and a read gets 4 KiB
     close-fails     what closes a file that was written to fails
     setstat-fails   what sets the attributes of one fails
     few             it allows NUMBER handles, and has no more
@@ -117,7 +118,7 @@ class Server:
             fault = fault[len("openssh-"):]
         self.fault, self.number, self.path = fault, int(number), path
         self.transfers = self.most = 0
-        self.size = 0 if fault == "sizeless" else None
+        self.size = 0 if fault in ("sizeless", "proc") else None
         self.transfer = False           # a read or write is being answered
         self.handles, self.names, self.ended = {}, {}, set()
         self.held = None
@@ -334,6 +335,8 @@ class Server:
             offset, count = m.number(">Q"), m.number()
             if self.fault == "short":
                 count = min(count, max(count // 2, 1000))
+            if self.fault == "proc":
+                count = min(count, 4096)
             data = os.pread(fd, count, offset)
             if self.fault == "sizeless":
                 data = bytes(count)

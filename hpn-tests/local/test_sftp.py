@@ -446,6 +446,15 @@ def test_number_of_requests_given(tmp_path, odd, options, direction):
     assert 2 <= most(tmp_path) <= 6
 
 
+def test_a_file_of_unknown_size(tmp_path, odd):
+    """As in /proc, where to read behind the end can take the server long.
+    There are no more requests than of a stock client."""
+    (tmp_path / "source").write_bytes(content(LARGE))
+    assert sftp(tmp_path, odd("proc"), "get source copy\n") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tmp_path / "source")
+    assert 16 < most(tmp_path) <= 64
+
+
 def test_requests_do_not_wait_for_each_other(tmp_path, odd):
     """32 KiB each, towards a server without limits: more than 64 of them."""
     (tmp_path / "source").write_bytes(content(40 << 20))

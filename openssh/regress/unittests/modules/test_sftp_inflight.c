@@ -156,6 +156,25 @@ fixed(void)
 	fetch(&s, &d, 100e6, LARGE, &now, &peak);
 	ASSERT_INT_EQ(peak == 7 * LARGE, 1);
 	ASSERT_U_INT_EQ(sftp_inflight_max(&d, 1), 7);
+	ASSERT_U_INT_EQ(sftp_inflight_limit(&d, 1, 0), 7);
+	sftp_inflight_init(&d, 100, now);
+	ASSERT_U_INT_EQ(sftp_inflight_limit(&d, 1, 0), 100);
+}
+
+/* A file whose size is unknown has as many as stock's, at most. */
+static void
+no_size(void)
+{
+	struct sftp_inflight d;
+
+	sftp_inflight_init(&d, 0, 1);
+	ASSERT_U_INT_EQ(sftp_inflight_max(&d, 65536) > SFTP_INFLIGHT_STOCK, 1);
+	ASSERT_U_INT_EQ(sftp_inflight_limit(&d, 65536, 1),
+	    sftp_inflight_max(&d, 65536));
+	ASSERT_U_INT_EQ(sftp_inflight_limit(&d, 65536, 0),
+	    SFTP_INFLIGHT_STOCK);
+	ASSERT_U_INT_EQ(sftp_inflight_limit(&d, SFTP_INFLIGHT_BASE, 0),
+	    sftp_inflight_max(&d, SFTP_INFLIGHT_BASE));
 }
 
 /*
@@ -246,6 +265,7 @@ test_sftp_inflight(void)
 	TEST_DONE();
 	TEST_START("sftp: a number of requests given");
 	fixed();
+	no_size();
 	TEST_DONE();
 	TEST_START("sftp: requests that limit, and those that wait");
 	limits();
