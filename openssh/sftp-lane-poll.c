@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "progressmeter.h"
 #include "sshbuf.h"
 #include "sftp.h"
 #include "sftp-common.h"
@@ -130,6 +131,7 @@ wait_for(struct waiting *w)
 	if (poll(w->pfd, w->n, w->timeout_ms) == -1) {
 		if (errno != EINTR)
 			fatal_f("poll: %s", strerror(errno));
+		refresh_progress_meter(0);
 		for (; w->n != 0; w->n--)
 			w->pfd[w->n - 1].revents = 0;
 	}

@@ -264,7 +264,11 @@ sftp_part_mark(struct sftp_parts_copy *c, struct sftp_conn *conn,
 	return status == SSH2_FX_OK ? 0 : -1;
 }
 
-/* Writes the mark if enough was copied since, or sends it. */
+/*
+ * Writes the mark if enough was copied since, or sends it: over the first lane,
+ * which cuts it off in the end. The server of a lane that was lost could still
+ * write it after that.
+ */
 static void
 mark(struct copier *k)
 {
@@ -273,6 +277,8 @@ mark(struct copier *k)
 
 	if (c->plain || c->stop || c->marking ||
 	    c->parts.done - c->marked < MARK_STEP)
+		return;
+	if (c->f->upload && k->own_handle != NULL)
 		return;
 	if (!c->f->upload) {
 		if (sftp_part_mark(c, NULL, NULL, 0) != 0)

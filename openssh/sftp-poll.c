@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "progressmeter.h"
 #include "sftp-poll.h"
 
 static int
@@ -54,6 +55,7 @@ sftp_poll_either(int in, int out)
 	while (poll(pfd, 2, -1) == -1) {
 		if (errno != EINTR)
 			fatal_f("poll: %s", strerror(errno));
+		refresh_progress_meter(0);
 	}
 	return pfd[0].revents != 0;
 }

@@ -31,6 +31,7 @@
 
 #include "log.h"
 #include "misc.h"
+#include "progressmeter.h"
 #include "sshbuf.h"
 #include "ssherr.h"
 #include "xmalloc.h"
@@ -237,6 +238,7 @@ sftp_replies_deliver(void *ctx)
 	while (due > 1 && poll(pfd, tree->nservers, -1) == -1) {
 		if (errno != EINTR)
 			fatal_f("poll: %s", strerror(errno));
+		refresh_progress_meter(0);
 	}
 	sftp_bottleneck_now(SFTP_WORKS);
 	for (i = 0; i < tree->nservers; i++) {

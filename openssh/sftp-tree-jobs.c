@@ -30,6 +30,8 @@
 #include "sftp-common.h"
 #include "sftp-count.h"
 #include "sftp-fiber.h"
+#include "sftp-lane-check.h"
+#include "sftp-lanes.h"
 #include "sftp-slots.h"
 #include "sftp-tree.h"
 #include "sftp-tree-state.h"
@@ -90,7 +92,13 @@ run_file(struct sftp_tree *tree, struct worker *w)
 	    sftp_lanes_what());
 	sftp_tree_release_file(tree, w, 0);
 	w->job.conn = tree->servers[0].conn;
-	return w->job.run(&w->job);
+	if ((r = w->job.run(&w->job)) != 0 ||
+	    tree->check.run != sftp_lane_check_put || w->job.inplace)
+		return r;
+	/* The OPEN that its server may not have seen yet truncates the file. */
+	error("\"%s\": may be incomplete: the %s that was lost could still "
+	    "empty it", w->job.dst, sftp_lanes_what());
+	return -1;
 }
 
 void

@@ -234,25 +234,71 @@ def test_a_lane_is_lost(place, direction, what):
     assert digests(place.dest) == digests(place.source)
 
 
+def test_a_lane_is_lost_whose_server_could_still_truncate(place):
+    """sftp's put opens files so. What was copied again is named."""
+    tree(place.source)
+    argv, batch = place.argv("sftp", "put", place.source, place.dest,
+                             "-l160000")
+    with subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as client:
+        client.stdin.write(batch)
+        client.stdin.close()
+        wait_for(lambda: len(place.pids()) == 4)
+        time.sleep(0.3)
+        kill(place.pids()[1:3])
+        error = client.stderr.read()
+        assert client.wait(100) == 1
+    again = re.findall(r'"(.*)": copying it again over another', error)
+    unsure = re.findall(r'"(.*)": may be incomplete: the connection that was '
+                        r'lost could still empty it', error)
+    assert unsure and sorted(map(os.path.basename, unsure)) == \
+        sorted(map(os.path.basename, again))
+    assert digests(place.dest) == digests(place.source)
+
+
+def meter(place, direction, out, lanes=4):
+    """A copy of 8 s, with a progress meter that goes to a file."""
+    argv, _ = place.argv("scp", direction, place.source, place.dest, "-l40000",
+                         lanes=lanes)
+    argv.remove("-q")
+    out.touch()
+    return subprocess.Popen(
+        ["script", "-qefc", shlex.join(map(str, argv)), out],
+        stdout=subprocess.DEVNULL)
+
+
 @BOTH
 def test_the_meter_tells_how_many_connections_there_are(large, direction):
     """It has more than one in brackets, and one that is lost no more."""
-    argv, _ = large.argv("scp", direction, large.source, large.dest, "-l40000")
-    argv.remove("-q")
     out = large.path / "out"
-    out.touch()
 
     def shown(label, after):
         return f"\n{label} " in out.read_text().rpartition(after)[2]
 
-    with subprocess.Popen(
-            ["script", "-qefc", shlex.join(map(str, argv)), out],
-            stdout=subprocess.DEVNULL) as client:
+    with meter(large, direction, out) as client:
         wait_for(lambda: shown("[4] source", after="[3]"))
         kill(large.pids()[1:3])
         wait_for(lambda: shown("[2] source", after="[4]"))
         kill(large.pids()[3:])
         wait_for(lambda: shown("source", after="[2]"))
+        assert client.wait(100) == 0
+    assert digests(large.dest) == digests(large.source)
+
+
+@BOTH
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_the_meter_tells_of_a_stall(large, direction, lanes):
+    out = large.path / "out"
+    with meter(large, direction, out, lanes) as client:
+        try:
+            wait_for(lambda: re.search(r"\d%", out.read_text()) and
+                     len(large.pids()) == lanes)
+            for pid in large.pids():
+                os.kill(pid, signal.SIGSTOP)
+            wait_for(lambda: "- stalled -" in out.read_text())
+        finally:
+            for pid in large.pids():
+                os.kill(pid, signal.SIGCONT)
         assert client.wait(100) == 0
     assert digests(large.dest) == digests(large.source)
 
@@ -484,12 +530,13 @@ def test_killed_at_any_moment(place, direction, what):
 
 # Logins
 
-def ssh_copy(here, direction, *options, program=f"{OURS}/ssh"):
+def ssh_copy(here, direction, *options, program=f"{OURS}/ssh", port="-P2222",
+             server="root@127.0.0.1:"):
     """scp over sshd in here; its connections are those that sshd has seen."""
-    ends = [f"root@127.0.0.1:{here.path('source')}", here.path("dest")] \
+    ends = [server + here.path("source"), here.path("dest")] \
         if direction == "get" else \
-        [here.path("source"), f"root@127.0.0.1:{here.path('dest')}"]
-    argv = [f"{OURS}/scp", "-q", "-S", program, "-P2222",
+        [here.path("source"), server + here.path("dest")]
+    argv = [f"{OURS}/scp", "-q", "-S", program, port,
             *here.ssh()[1:3], *here.ssh()[5:], SLOW,
             "-X", "connections=4", *options, *ends]
     return here.run(argv)
@@ -503,10 +550,14 @@ def login_place(loopback_place):                        # noqa: F811
 
 
 @BOTH
-def test_logins(login_place, direction):
+@pytest.mark.parametrize("words", [
+    {}, {"port": "-P1", "server": "scp://root@127.0.0.1:2222/"}],
+    ids=["host", "URI"])
+def test_logins(login_place, direction, words):
+    """Each at the same port: a URI's if it has one."""
     here = login_place
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
-    done = ssh_copy(here, direction)
+    done = ssh_copy(here, direction, **words)
     assert (done.returncode, done.stderr) == (0, "")
     assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
     assert logins(sshd) == 4
