@@ -75,6 +75,7 @@ const struct sftp_grow_params sftp_grow_connections = {
 	.measure_us = 8 * TCP_HELD_LOOK_US,
 	/* Up to 12 to log in and open the file, and TCP's slow start */
 	.worth_rounds = 24,
+	.worth_us = 2000000,
 	.rtt_min_us = 2000
 };
 
@@ -143,7 +144,7 @@ is_worth(const struct sftp_grow *g, const struct sftp_grow_facts *f,
     uint64_t rate)
 {
 	return f->left / (rate / 1000 + 1) >=
-	    g->p.worth_rounds * f->rtt_us / 1000;
+	    MAXIMUM(g->p.worth_rounds * f->rtt_us, g->p.worth_us) / 1000;
 }
 
 /* Returns how many lanes to add to those that there are. */

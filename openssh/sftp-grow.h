@@ -66,8 +66,12 @@ struct sftp_grow_params {
 	u_int	 burst;		/* limit on lanes that are added in burst_us */
 	uint64_t burst_us;	/* 0: no such limit */
 	uint64_t measure_us;	/* least time that a measurement takes */
-	/* Round trips that what is left takes, at least, if lanes are added */
+	/*
+	 * The round trips, and the time (us), that what is left takes at least
+	 * if lanes are added
+	 */
 	u_int	 worth_rounds;
+	uint64_t worth_us;
 	/* An RTT (us) below which no lane is added. */
 	uint64_t rtt_min_us;
 };

@@ -25,7 +25,7 @@ SLOW_SSH = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 class SlowPlace(Place):
     """Each connection is slow_ssh.py."""
 
-    def serve(self, first="", more="", server=SERVER, rate=20, env=""):
+    def serve(self, first="", more="", server=SERVER, rate=8, env=""):
         self.server.write_text(f"""#!/bin/sh
             cd {shlex.quote(str(self.path))}
             echo $$ >> pids
@@ -74,7 +74,7 @@ def test_auto_grows(large, tool, direction):
 
 @BOTH
 def test_without_pace(large, direction):
-    large.serve(rate=6)
+    large.serve(rate=1)
     assert large.copy("scp", direction, "-X", "pace=off") == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     assert 6 <= len(large.pids()) <= 8

@@ -315,19 +315,22 @@ gained_connections(void)
 	ASSERT_U32_EQ(pass(&g, &f, 3 + 4, 116 * MIB, 100), 3);
 }
 
-/* Lanes are added if the rest takes so many round trips of 200 ms, or more. */
+/* Lanes are added if the rest takes so long (ms), or longer. */
 static void
-worth(const struct sftp_grow_params *params, u_int rounds)
+worth(const struct sftp_grow_params *params, uint64_t rtt_us, uint64_t ms)
 {
+	u_int rounds = rtt_us < 200000 ? 800000 / rtt_us : 4;
 	struct sftp_grow_facts f;
 	struct sftp_grow g;
-	uint64_t round = 200 * 10001;	/* 10 MB/s, rounded up */
 	int more;
 
 	for (more = -1; more <= 0; more++) {
 		start(&g, &f, params, 1);
-		f.left = round * rounds + more;
-		ASSERT_INT_EQ(pass(&g, &f, 4, 2000000, 100) != 0, more == 0);
+		f.rtt_us = rtt_us;
+		/* 10 MB/s, rounded up */
+		f.left = ms * 10001 + more;
+		ASSERT_INT_EQ(pass(&g, &f, rounds, rtt_us * 10, 100) != 0,
+		    more == 0);
 	}
 }
 
@@ -353,7 +356,8 @@ test_sftp_grow(void)
 	gained_connections();
 	TEST_DONE();
 	TEST_START("sftp grow: what is left");
-	worth(&sftp_grow_sessions, 12);
-	worth(&sftp_grow_connections, 24);
+	worth(&sftp_grow_sessions, 200000, 12 * 200);
+	worth(&sftp_grow_connections, 200000, 24 * 200);
+	worth(&sftp_grow_connections, 20000, 2000);
 	TEST_DONE();
 }
