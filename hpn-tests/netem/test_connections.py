@@ -85,6 +85,12 @@ def alone(path, direction, **fields):
           **alone("100m-20ms", "get", count=60 * MB, queue_packets=200))
 @scenario("connections-auto-aqm-get", "netem",
           **alone("100m-40ms", "get", count=80 * MB, aqm=1))
+@scenario("connections-auto-slots-get", "netem",
+          **alone("100m-6ms", "get", count=40 * MB, aqm=1, slot_us=2000))
+@scenario("connections-auto-slow-start-put", "netem",
+          **alone("400m-5ms", "put", count=100 * MB, queue_packets=250))
+@scenario("connections-auto-end-put", "netem",
+          **alone("100m-20ms", "put", count=36 * MB, queue_packets=110))
 @scenario("connections-auto-lan-get", "netem",
           **alone("1g-1ms", "get", server="stock", tcp_buffers="default"))
 @scenario("connections-auto-lan-put", "netem",
