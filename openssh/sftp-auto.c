@@ -36,7 +36,7 @@
 static struct {
 	struct sftp_grow grow;
 	const struct sftp_parts *file;
-	uint64_t tree_left;	/* bytes, if there is no file */
+	uint64_t tree_left;	/* bytes that are likely to be left of it */
 	uint64_t held_us;	/* as ssh said it last */
 	uint64_t all_held_us;	/* of all connections, added up */
 	double asked_s;		/* time of the last question */
@@ -115,11 +115,11 @@ sftp_auto_wants(double now_s)
 	f.waited_us = sftp_bottleneck_waited_us();
 	f.bytes = sftp_bottleneck_moved();
 	if (state.file != NULL)
-		f.left = state.file->size - state.file->done;
-	debug2_f("%.2f s: %llu bytes, held %llu us, rtt %llu us, %u lanes, "
-	    "%u opening", now_s, (unsigned long long)f.bytes,
-	    (unsigned long long)f.held_us, (unsigned long long)f.rtt_us,
-	    f.lanes, f.opening);
+		f.left = MAXIMUM(f.left, state.file->size - state.file->done);
+	debug2_f("%.2f s: %llu bytes, %llu left, held %llu us, rtt %llu us, "
+	    "%u lanes, %u opening", now_s, (unsigned long long)f.bytes,
+	    (unsigned long long)f.left, (unsigned long long)f.held_us,
+	    (unsigned long long)f.rtt_us, f.lanes, f.opening);
 	if ((state.due = sftp_grow_step(&state.grow, &f)) == 0)
 		return 0;
 	debug("%u more connections, beside %u", state.due, f.lanes);

@@ -30,13 +30,10 @@ struct sftp_parts;
 /* Begins anew. If `paced` is 0, connections may begin as fast as they help. */
 void	 sftp_auto_begin(int paced);
 
-/* Says which file is copied in parts now; NULL: none, or a tree is copied. */
+/* Says which file is copied in parts now, alone or of a tree; NULL: none. */
 void	 sftp_auto_file(const struct sftp_parts *parts);
 
-/*
- * Says how many bytes of the tree that is copied now are left, at most;
- * UINT64_MAX: unknown.
- */
+/* Says how many bytes of the tree that is copied now are likely to be left. */
 void	 sftp_auto_tree(uint64_t left);
 
 /* Returns 1 if one more connection is of use at time now_s, else 0. */

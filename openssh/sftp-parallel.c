@@ -347,7 +347,7 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 		/* Without other lanes it is one stream, which needs no mark. */
 		c.plain = !marked && !sftp_lanes_expected();
 		c.longer = marked;
-		sftp_auto_file(tree == NULL ? &c.parts : NULL);
+		sftp_auto_file(&c.parts);
 		if (tree != NULL || own != NULL)
 			copy(&c);
 		sftp_auto_file(NULL);

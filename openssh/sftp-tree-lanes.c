@@ -114,8 +114,8 @@ take_lane(struct sftp_tree *tree, struct sftp_lane *lane)
 }
 
 /*
- * Returns how many bytes are still to be copied, at most, or UINT64_MAX while
- * the first fiber or a directory's may start more files.
+ * Returns how many bytes are still to be copied. That is known once no fiber
+ * starts more files. Before that, half of what was copied is taken to be left.
  */
 static uint64_t
 bytes_left(const struct sftp_tree *tree)
@@ -123,7 +123,7 @@ bytes_left(const struct sftp_tree *tree)
 	uint64_t moved = sftp_bottleneck_moved() - tree->moved_before;
 
 	if (tree->slots.alone || tree->waiting <= tree->slots.dir_jobs)
-		return UINT64_MAX;
+		return moved / 2;
 	return tree->started_bytes - MINIMUM(moved, tree->started_bytes);
 }
 

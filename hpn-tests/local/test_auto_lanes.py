@@ -105,6 +105,23 @@ def test_auto_and_a_tree(place, direction):
     assert len(place.pids()) >= 3
 
 
+@BOTH
+def test_what_is_left_of_a_tree(place, direction):
+    """Half of what was copied, until the last files have begun."""
+    place.source.mkdir()
+    for i in range(60):
+        (place.source / str(i)).write_bytes(content(200_000, i))
+    argv, _ = place.argv("scp", direction, place.source, place.dest, "-vv")
+    argv.remove("-q")
+    status, error = run(list(map(str, argv)), place.path)
+    assert status == 0
+    facts = [tuple(map(int, found)) for found in re.findall(
+        r"sftp_auto_wants: .* (\d+) bytes, (\d+) left", error)]
+    assert facts[0][1] == facts[0][0] // 2
+    copied, left = facts[-1]
+    assert copied + left == 60 * 200_000
+
+
 @pytest.mark.parametrize("value,number", [(1, 1), (4, 4)])
 def test_copy_connections(large, value, number):
     """What ssh says that the configuration says"""
