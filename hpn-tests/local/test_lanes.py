@@ -248,6 +248,23 @@ def test_a_lane_is_lost_whose_server_could_still_truncate(place):
     assert digests(place.dest) == digests(place.source)
 
 
+def test_marks_go_over_the_first_lane(large):
+    """It cuts them off in the end. The server of another one that is lost
+    could write a mark after that."""
+    large.serve(more=f"exec {SERVER} -e -l debug 2> lane.$$")
+    assert large.copy("scp", "put", "-l160000") == (0, "")
+
+    def marks(log):
+        return [offset for offset in re.findall(r'write ".*" \(handle \d+\) '
+                                                r'off (\d+) len', read(log))
+                if int(offset) >= SIZE]
+
+    assert len(large.pids()) == 4 and marks(large.path / "log")
+    for pid in large.pids()[1:]:
+        log = large.path / f"lane.{pid}"
+        assert not log.exists() or marks(log) == []
+
+
 def meter(place, direction, out, lanes=4):
     """A copy of 8 s, with a progress meter that goes to a file."""
     argv, _ = place.argv("scp", direction, place.source, place.dest, "-l40000",
