@@ -61,6 +61,16 @@ add(struct waiting *w, const struct sftp_lane *lane, int receives)
 	return i;
 }
 
+/*
+ * A lane's descriptors are closed at the other end. The server of a session has
+ * ended then, while that of a connection may still have requests to execute.
+ */
+static void
+note_end(struct server *s)
+{
+	s->ended = sftp_lanes_same_peer();
+}
+
 /* A lane is lost. Without the first one no copy goes on. */
 static void
 lose(struct sftp_tree *tree, struct server *s, const char *why)
@@ -77,6 +87,7 @@ send_some(struct sftp_tree *tree, struct server *s)
 	ssize_t n;
 
 	if ((n = sftp_lane_write(s->lane)) == -1) {
+		note_end(s);
 		lose(tree, s, "it took no more");
 		return;
 	}
@@ -94,6 +105,7 @@ receive(struct sftp_tree *tree, struct server *s)
 	int r;
 
 	if ((n = sftp_lane_read(s->lane)) == -1) {
+		note_end(s);
 		lose(tree, s, "it ended");
 		return;
 	}

@@ -30,7 +30,6 @@
 #include "sftp-common.h"
 #include "sftp-count.h"
 #include "sftp-fiber.h"
-#include "sftp-lane-check.h"
 #include "sftp-lanes.h"
 #include "sftp-slots.h"
 #include "sftp-tree.h"
@@ -83,19 +82,19 @@ sftp_tree_set_sent(struct sftp_tree *tree, struct worker *w)
 static int
 run_file(struct sftp_tree *tree, struct worker *w)
 {
+	const struct sftp_conn *conn = w->job.conn;
 	int r = w->job.run(&w->job);
 
 	sftp_tree_unload(w);
-	if (r == 0 || interrupted || !sftp_tree_lost(tree, w->job.conn))
+	if (r == 0 || interrupted || !sftp_tree_lost(tree, conn))
 		return r;
 	logit("\"%s\": copying it again over another %s", w->job.src,
 	    sftp_lanes_what());
 	sftp_tree_release_file(tree, w, 0);
 	w->job.conn = tree->servers[0].conn;
 	if ((r = w->job.run(&w->job)) != 0 ||
-	    tree->check.run != sftp_lane_check_put || w->job.inplace)
+	    !sftp_tree_may_truncate(tree, conn, &w->job))
 		return r;
-	/* The OPEN that its server may not have seen yet truncates the file. */
 	error("\"%s\": may be incomplete: the %s that was lost could still "
 	    "empty it", w->job.dst, sftp_lanes_what());
 	return -1;

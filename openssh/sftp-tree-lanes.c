@@ -122,9 +122,11 @@ bytes_left(const struct sftp_tree *tree)
 {
 	uint64_t moved = sftp_bottleneck_moved() - tree->moved_before;
 
+	if (moved >= tree->started_bytes)
+		return 0;
 	if (tree->slots.alone || tree->waiting <= tree->slots.dir_jobs)
 		return moved / 2;
-	return tree->started_bytes - MINIMUM(moved, tree->started_bytes);
+	return tree->started_bytes - moved;
 }
 
 int
@@ -217,6 +219,16 @@ sftp_tree_lost(const struct sftp_tree *tree, const struct sftp_conn *conn)
 	const struct server *s = find(tree, conn);
 
 	return s->lane != NULL && s->lane->state == SFTP_LANE_LOST;
+}
+
+int
+sftp_tree_may_truncate(const struct sftp_tree *tree,
+    const struct sftp_conn *conn, const struct sftp_job *job)
+{
+	int upload = tree->check.run == sftp_lane_check_put;
+
+	return upload && !job->inplace && sftp_tree_lost(tree, conn) &&
+	    !find(tree, conn)->ended;
 }
 
 void

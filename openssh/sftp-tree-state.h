@@ -77,6 +77,7 @@ struct server {
 	struct sftp_lane *lane;	/* NULL: the connection has no other lanes */
 	struct sftp_fiber_list senders;	/* until all that waits is sent */
 	uint64_t load;		/* bytes of the files that it copies now */
+	int ended;		/* 1: it executes no more requests */
 	int same;		/* 1: it has the files of the first lane;
 				 * -1: it has not; 0: unknown */
 };
@@ -139,6 +140,13 @@ void	 sftp_tree_wait_for_end(struct sftp_tree *tree);
 void	 sftp_tree_load(struct sftp_tree *tree, struct worker *w);
 void	 sftp_tree_unload(struct worker *w);
 int	 sftp_tree_sync(struct sftp_tree *tree);
+
+/*
+ * Returns 1 if conn is that of a lane that was lost, and its server may still
+ * execute an OPEN of the job that truncates the file: that of sftp's put.
+ */
+int	 sftp_tree_may_truncate(const struct sftp_tree *tree,
+	    const struct sftp_conn *conn, const struct sftp_job *job);
 
 /* The tree ends: the lanes no longer belong to it. */
 void	 sftp_tree_leave_lanes(struct sftp_tree *tree);

@@ -31,8 +31,8 @@
 #define QUIET		4
 
 /*
- * A round trip that takes a quarter longer shows a queue: and this (us) longer,
- * but no more than another quarter.
+ * A round trip shows a queue if it takes a quarter longer than the least one,
+ * and beyond that the smaller of this (us) and another quarter.
  */
 #define QUEUE_US	2000
 

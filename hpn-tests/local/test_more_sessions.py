@@ -458,12 +458,13 @@ def test_forced_command(large):
     assert large.copy("scp", "put") > 1
 
 
-@pytest.mark.parametrize("kind", ["large", "tree"])
-def test_a_session_is_cut(request, kind):
+@pytest.mark.parametrize("kind, tool", [("large", "scp"), ("tree", "scp"),
+                                        ("tree", "sftp")])
+def test_a_session_is_cut(request, kind, tool):
     """A server ends in mid copy: what it had is copied again."""
     far = request.getfixturevalue(kind).serve()
     client = far.here.start(
-        far.argv("scp", "put", recursive=kind == "tree"),
+        far.argv(tool, "put", recursive=kind == "tree"),
         stderr=open(far.here.path("err"), "w"))
     wait_until("a second session", lambda: far.sessions() > 1)
     wait_until("what it copies", lambda: far.copying(1))
