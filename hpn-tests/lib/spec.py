@@ -211,6 +211,10 @@ class Spec(Path):
     # How it is looked at
     unspent: bool = moves(FLAG, "sample the sender's socket every 20 ms",
                           OPENSSH)
+    sparse: bool = moves(
+        FLAG, "look at memory and sockets each tenth of the transfer's time "
+        "so far (else each 200th), at `unspent` each 200th (else every "
+        "20 ms): to look costs more CPU time than the transfer", raw=always)
     trace: bool = moves(FLAG, "run sshtrace at both ends", OPENSSH)
     bare: bool = moves(FLAG, "no sampling and no comparison, so that all CPU "
                        "time is ssh's", STREAMS)

@@ -12,6 +12,7 @@ MEMORY_S = 0.2
 SOCKETS_S = MEMORY_S
 QUICK_S = 0.020         # to look at a sender's socket or a growing file
 SAMPLES = 200           # and no more often than that
+SPARSE_SAMPLES = 10     # nor, of a sparse transfer, than that
 PROGRAMS = ("ssh", "sshd-session", "sshd")
 
 
@@ -86,22 +87,25 @@ class Sampler(threading.Thread):
         self.due_s = {}
         self.start_s = time.monotonic()
 
-    def due(self, what, every_s, now_s):
-        """Less often in a long transfer: every 1/SAMPLES of its time so far"""
+    def due(self, what, every_s, now_s, samples):
+        """Less often in a long transfer: every 1/samples of its time so far"""
         if now_s < self.due_s.get(what, 0):
             return False
         self.due_s[what] = now_s + max(every_s,
-                                       (now_s - self.start_s) / SAMPLES)
+                                       (now_s - self.start_s) / samples)
         return True
 
     def sample(self, row, ss):
-        if self.due("memory", MEMORY_S, row["t_s"]):
+        sparse = self.spec.get("sparse")
+        samples = SPARSE_SAMPLES if sparse else SAMPLES
+        if self.due("memory", MEMORY_S, row["t_s"], samples):
             for name, (peak, now) in memory(self.peak).items():
                 self.peak[name] = max(self.peak[name], peak)
                 row[name] = now
-        if self.spec.get("unspent"):
+        if self.spec.get("unspent") and (not sparse or self.due(
+                "unspent", QUICK_S, row["t_s"], SAMPLES)):
             row["written"] = written(self.sockets[self.sender].look())
-        if self.due("sockets", SOCKETS_S, row["t_s"]):
+        if self.due("sockets", SOCKETS_S, row["t_s"], samples):
             for host, sockets in self.sockets.items():
                 ss.write(f"{row['t_s']:.3f} {host}\n{sockets.look()}")
         return row
