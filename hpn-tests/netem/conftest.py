@@ -32,14 +32,20 @@ class Transfers:
     def __init__(self, specs, reuse, say):
         self.pool = lab.Pool()
         self.say = say
-        self.missing = {n: lab.missing_tree(s) for n, s in specs.items()}
-        specs = {n: s for n, s in specs.items() if not self.missing[n]}
-        self.cost = {n: self.guess_s(spec) for n, spec in specs.items()}
+        self.reuse = reuse
         self.start_s, self.said_s = time.monotonic(), time.monotonic()
         self.done = self.done_cost = 0
-        self.futures = {}
+        self.missing, self.cost, self.futures = {}, {}, {}
+        self.add(specs)
+
+    def add(self, specs):
+        """Starts those that are new."""
+        specs = {n: s for n, s in specs.items() if n not in self.missing}
+        self.missing.update((n, lab.missing_tree(s)) for n, s in specs.items())
+        specs = {n: s for n, s in specs.items() if not self.missing[n]}
+        self.cost.update((n, self.guess_s(s)) for n, s in specs.items())
         for name, spec in specs.items():
-            future = self.pool.start(spec, name, reuse=reuse)
+            future = self.pool.start(spec, name, reuse=self.reuse)
             future.add_done_callback(lambda _, n=name: self.finished(n))
             self.futures[name] = future
 
