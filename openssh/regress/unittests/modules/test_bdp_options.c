@@ -159,6 +159,7 @@ numbers(void)
 		ASSERT_PTR_NE((void *)bdp_options_parse(&o, "CopySessions",
 		    wrong[i], 1), NULL);
 	}
+	ASSERT_STRING_EQ(bdp_options_number(NULL, 10, &n), "missing argument");
 	ASSERT_PTR_NE((void *)bdp_options_parse(&o, "CopyConnections", "9",
 	    1), NULL);
 	ASSERT_INT_EQ(o.copy_sessions, -1);

@@ -388,6 +388,25 @@ looks(void)
 	close(fds[1]);
 }
 
+/* Of a kernel that doesn't tell its rate, nothing is taken to be draining. */
+static void
+looks_without_rate(void)
+{
+	Channel *c = start(0);
+
+	unsent(0);
+	may_send(c, 1000);
+	fake_len(c->input, 1);
+	c->remote_window = 0;
+	fake.waiting = 100000;
+	wait_ms(c, 0);
+	wait_ms(c, 1);
+	ASSERT_U64_EQ(channel_sender_held_us(c, fake.now_us), 1000);
+	fake.waiting = 0;
+	conn_channel_free(&conn, c);
+	conn_close(&conn);
+}
+
 /* tcp-path.c on a TCP connection to ourselves */
 static void
 sockets(void)
@@ -470,6 +489,8 @@ test_channel_sender(void)
 	fixture_run("channel sender, several packets in a turn", several);
 	fixture_run("channel sender, what is read at once", reads);
 	fixture_run("channel sender, what held it up", looks);
+	fixture_run("channel sender, what held it up, without a rate",
+	    looks_without_rate);
 	fixture_run("channel sender, what the socket says and is told",
 	    sockets);
 	fake_reset();
