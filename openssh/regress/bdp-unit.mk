@@ -41,11 +41,11 @@ BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_bdp_options.c test_quick_start.c test_sftp_lanes.c \
 	test_tcp_held.c test_sftp_session.c test_sftp_sources.c \
 	test_copy_login.c test_sftp_names.c test_no_memory.c \
-	test_sftp_incomplete.c
+	test_sftp_incomplete.c test_sftp_fiber.c
 BDP_SFTP=sftp-inflight.o sftp-bottleneck.o sftp-resume.o sftp-finish.o \
 	sftp-slots.o sftp-burst.o sftp-ahead.o sftp-plan.o sftp-end.o \
 	sftp-grow.o sftp-common.o sftp-parts.o sftp-mark.o sftp-spacing.o \
-	sftp-reply-form.o sftp-names.o sftp-incomplete.o
+	sftp-reply-form.o sftp-names.o sftp-incomplete.o sftp-fiber.o
 BDP_CHANBUF=tests.c test_chanbuf.c
 
 bdp-test_modules: $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS)

@@ -47,6 +47,7 @@ void test_copy_login(void);
 void test_sftp_names(void);
 void test_no_memory(void);
 void test_sftp_incomplete(void);
+void test_sftp_fiber(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
 void test_channel_window(void);
@@ -111,6 +112,7 @@ tests(void)
 	test_sftp_names();
 	test_no_memory();
 	test_sftp_incomplete();
+	test_sftp_fiber();
 	test_sftp_bottleneck();
 	test_progress_rate();
 #endif
