@@ -1,9 +1,11 @@
 """The campaign of faults, "make mutants", but for the campaign: what it
 draws, what it runs, and that it tells found from unfound."""
 
+import fnmatch
 import importlib.machinery
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -38,6 +40,15 @@ def test_every_file_has_tests():
         assert mutants.tests_of(name), f"no row of TESTS is for {name}"
     for test in {t for _, tests in mutants.TESTS for t in tests.split()}:
         assert os.path.exists(f"{mutants.TOP}/hpn-tests/local/{test}"), test
+
+
+def test_no_row_hides_another():
+    patterns = [pattern for pattern, _ in mutants.TESTS]
+    assert len(set(patterns)) == len(patterns)
+    for pattern in patterns:
+        name = re.sub(r"\[(.)[^]]*\]", r"\1", pattern)
+        first = next(p for p in patterns if fnmatch.fnmatch(name, p))
+        assert first == pattern, f"{first} comes before {pattern}"
 
 
 def test_new_names_of_types_are_not_ours(tmp_path, monkeypatch):
