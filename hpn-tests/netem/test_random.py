@@ -95,27 +95,29 @@ class Seeds(dict):
             self.update((n, Fake(mb)) for n, mb in zip(new, goodputs[what]))
 
     def add(self, specs):
-        assert len(specs) == 18
+        assert len(specs) == len(self.more["ours"]) * 3
         self.give(self.more)
 
 
-@pytest.mark.parametrize("first, more, of_stock, missed", [
+@pytest.mark.parametrize("chance, first, more, of_stock, missed", [
     # The median holds: no more seeds
-    ((97, 10, 200), None, 0.97, False),
+    ("loss", (97, 10, 200), None, 0.97, False),
     # By luck it didn't
-    ((60, 100, 80), (100, 101, 99, 100, 100, 100), 0.9225, False),
+    ("loss", (60, 100, 80), (100, 101, 99, 100, 100, 100), 0.9225, False),
+    ("jitter_percent", (80,), (99, 100, 101) * 2 + (100,) * 2, 0.975, False),
     # It never does
-    ((80, 81, 79), (80, 82, 78, 80, 80, 80), 0.8, True)])
-def test_a_draw_with_losses(measured, first, more, of_stock, missed):
-    draw = next(d for d in map(Draw, range(200)) if d.spec.loss and
-                not d.holds_credit and bdp(d.spec) < BUDGET)
-    other = dict.fromkeys(("stock", "raw"), (99, 100, 101) * 2)
-    transfers = Seeds(draw, {**other, "ours": first},
-                      more and {**other, "ours": more})
+    ("loss", (80, 81, 79), (80, 82, 78, 80, 80, 80), 0.8, True)])
+def test_a_draw_with_chance(measured, chance, first, more, of_stock, missed):
+    draw = next(d for d in map(Draw, range(200)) if getattr(d.spec, chance) and
+                not d.holds_credit and bdp(d.spec) < BUDGET and
+                len(d.seeds) == len(first))
+    others = (99, 101, 100) * 3
+    transfers = Seeds(draw, {"ours": first, "stock": others, "raw": others},
+                      {"ours": more, "stock": others, "raw": others})
     figures = draw.check(measured, transfers)
     found, measured.missed = measured.missed, []
     assert bool(found) == missed, found
-    assert figures["of_stock"] == pytest.approx(of_stock, abs=0.001)
+    assert figures["of_stock"] == pytest.approx(of_stock, abs=0.002)
     assert figures.get("seeds") == (9 if more else None)
 
 
