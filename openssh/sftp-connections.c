@@ -189,7 +189,8 @@ static void
 set_number(int n)
 {
 	struct sftp_lane_source source = {
-		.open = connect_more, .may_open = may_connect, .later = n == 0
+		.open = connect_more, .may_open = may_connect, .later = n == 0,
+		.logs_in = !direct
 	};
 
 	automatic = n == 0;

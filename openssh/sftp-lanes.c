@@ -171,14 +171,14 @@ sftp_lanes_open(void)
 	return n;
 }
 
-/* Closes a lane's descriptors, and lets its process end. */
+/* Closes a lane's descriptors, and ends its process if `end` is 1. */
 static void
-hang_up(struct sftp_lane *lane)
+hang_up(struct sftp_lane *lane, int end)
 {
 	close(lane->fd_in);
 	if (lane->fd_out != lane->fd_in)
 		close(lane->fd_out);
-	if (lane->pid > 1)
+	if (end && lane->pid > 1)
 		kill(lane->pid, SIGTERM);
 	sshbuf_free(lane->in);
 	sshbuf_free(lane->out);
@@ -200,7 +200,7 @@ void
 sftp_lane_lose(struct sftp_lane *lane, const char *why)
 {
 	debug("lane %d: %s", (int)(lane - lanes), why);
-	hang_up(lane);
+	hang_up(lane, 1);
 	lane->state = SFTP_LANE_LOST;
 	update_label();
 }
@@ -330,9 +330,17 @@ sftp_lanes_close(void)
 
 	for (i = 1; i < SFTP_LANES; i++) {
 		lane = &lanes[i];
-		if (lane->state == SFTP_LANE_OPENING ||
+		/*
+		 * One that logs in is left to end by itself, once it has. To
+		 * sshd, who hangs up before that is suspect, and it refuses
+		 * such a host for a while (see PerSourcePenalties).
+		 */
+		if (lane->state == SFTP_LANE_OPENING && source.logs_in) {
+			hang_up(lane, 0);
+			lane->state = SFTP_LANE_CLOSED;
+		} else if (lane->state == SFTP_LANE_OPENING ||
 		    lane->state == SFTP_LANE_OPEN)
-			hang_up(lane);
+			hang_up(lane, 1);
 	}
 	kill_s = monotime_double() + KILL_S;
 	for (i = 1; i < SFTP_LANES; i++) {

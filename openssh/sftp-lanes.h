@@ -73,6 +73,7 @@ struct sftp_lane_source {
 	 */
 	int (*may_open)(void *ctx, double now_s);
 	int later;		/* 1: there may never be a reason to */
+	int logs_in;		/* 1: the process logs in first */
 	int same_peer;		/* 1: sessions of the first one's connection */
 	const char *what;	/* what a lane is to users, in one word */
 	void *ctx;

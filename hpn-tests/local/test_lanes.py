@@ -572,6 +572,31 @@ def test_logins(login_place, direction, words):
     wait_for(lambda: not here.processes("ssh", "scp", "sftp-server"))
 
 
+def test_logins_that_come_too_late(login_place):
+    """The copy ends first. They end once they have logged in: sshd refuses who
+    hangs up before that."""
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
+    program, slow = here.path("ssh"), here.path("slow")
+    for path, text in (
+            (slow, "(head -c 200; sleep 2; exec cat) |\n"
+                   "exec socat - TCP:127.0.0.1:2222\n"),
+            (program, f'mkdir {here.path("first")} 2>/dev/null ||\n'
+                      f'set -- -oProxyCommand={slow} "$@"\n'
+                      f'exec {OURS}/ssh "$@"\n')):
+        with open(path, "w") as f:
+            f.write("#!/bin/sh\n" + text)
+        os.chmod(path, 0o755)
+    done = ssh_copy(here, "get", "-l8000000", program=program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
+    assert logins(sshd) == 1
+    wait_for(lambda: not here.processes("ssh", "scp", "sftp-server"))
+    assert logins(sshd) == 4
+    assert not re.search(r"Connection (closed|reset) .*\[preauth\]",
+                         read(sshd.log))
+
+
 @BOTH
 def test_logins_that_are_refused(login_place, direction):
     """They are those of a user who has to give a password, or whom the server
