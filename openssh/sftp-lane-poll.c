@@ -63,7 +63,8 @@ add(struct waiting *w, const struct sftp_lane *lane, int receives)
 
 /*
  * A lane's descriptors are closed at the other end. The server of a session has
- * ended then, while that of a connection may still have requests to execute.
+ * ended then, unless something else had started it. That of a connection may
+ * still have requests to execute.
  */
 static void
 note_end(struct server *s)

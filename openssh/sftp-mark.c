@@ -89,3 +89,21 @@ sftp_mark_get(struct sftp_parts *p, uint64_t mtime, const u_char *mark)
 	}
 	return 0;
 }
+
+const u_char *
+sftp_mark_find(const u_char *end, size_t len, uint64_t size,
+    uint64_t *source, uint64_t *mtime)
+{
+	size_t i;
+
+	for (i = 0; i + SFTP_MARK_HEAD + NUMBERS <= len; i++) {
+		if (memcmp(end + i, magic, sizeof(magic)) != 0)
+			continue;
+		*source = get_u64(end + i + SFTP_MARK_HEAD);
+		*mtime = get_u64(end + i + SFTP_MARK_HEAD + 8);
+		if (*source != 0 && *source == size - len + i &&
+		    sftp_mark_len(*source) == len - i)
+			return end + i;
+	}
+	return NULL;
+}

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-struct sftp_parts;
+#include "sftp-parts.h"
 
 /*
  * The mark of a file that is copied in parts. It stands behind where the file
@@ -38,6 +38,9 @@ struct sftp_parts;
 #define SFTP_MARK_MAGIC_LEN	16
 #define SFTP_MARK_NONCE		16
 #define SFTP_MARK_HEAD		(SFTP_MARK_MAGIC_LEN + SFTP_MARK_NONCE)
+
+/* The longest mark (bytes) */
+#define SFTP_MARK_MAX		(SFTP_MARK_HEAD + 56 + SFTP_PARTS_MAX / 8)
 
 /* Returns the length (bytes) of the mark of a file of `size` bytes. */
 size_t	 sftp_mark_len(uint64_t size);
@@ -56,5 +59,14 @@ int	 sftp_mark_put(const struct sftp_parts *p, uint64_t mtime,
  */
 int	 sftp_mark_get(struct sftp_parts *p, uint64_t mtime,
 	    const u_char *mark);
+
+/*
+ * Looks for a mark at the end of a file of `size` bytes, whose last len bytes
+ * are given. Returns it and sets *source and *mtime to the size and the time of
+ * the source that it names, or returns NULL if there is none. What else it says
+ * may be wrong.
+ */
+const u_char *sftp_mark_find(const u_char *end, size_t len, uint64_t size,
+	    uint64_t *source, uint64_t *mtime);
 
 #endif /* SFTP_MARK_H */

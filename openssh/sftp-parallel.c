@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
+#include "sftp-client.h"
 #include "sftp-auto.h"
 #include "sftp-conn.h"
 #include "sftp-lanes.h"
@@ -65,14 +67,82 @@ forget_resumed(void)
 	sftp_parts_free(&resumed.parts);
 }
 
-/* Reads the mark from the target. Returns 0, or -1 if it is shorter. */
+/* Reads bytes of the file here, or at the server. Returns 0 or -1. */
 static int
-read_mark(const struct sftp_parallel *f, u_char *mark, size_t len)
+read_file(const struct sftp_parallel *f, int remote, uint64_t offset,
+    u_char *data, size_t len)
 {
-	if (f->upload)
+	if (remote)
 		return sftp_request_read(f->conn, f->handle, f->handle_len,
-		    f->size, mark, len) == len ? 0 : -1;
-	return pread(f->fd, mark, len, f->size) == (ssize_t)len ? 0 : -1;
+		    offset, data, len) == len ? 0 : -1;
+	return pread(f->fd, data, len, offset) == (ssize_t)len ? 0 : -1;
+}
+
+/*
+ * Reads the end of the target, which has `have` bytes. Returns what was read,
+ * to be freed, and its length (bytes), or NULL if the target is too small for a
+ * copy in parts or can't be read.
+ */
+static u_char *
+read_end(const struct sftp_parallel *f, uint64_t have, size_t *len)
+{
+	u_char *end;
+
+	if (have < SFTP_PARALLEL_MIN)
+		return NULL;
+	/* At least the mark of any file that is smaller than this */
+	*len = have / SFTP_PART_BYTES < SFTP_PARTS_MAX ?
+	    sftp_mark_len(have) : SFTP_MARK_MAX;
+	end = xmalloc(*len);
+	if (read_file(f, f->upload, have - *len, end, *len) == 0)
+		return end;
+	free(end);
+	return NULL;
+}
+
+/* Returns 1 if the source has these bytes there, or can't be read. */
+static int
+has(const struct sftp_parallel *f, uint64_t offset, const u_char *data,
+    size_t len)
+{
+	u_char *there = xmalloc(len);
+	int ret;
+
+	ret = read_file(f, !f->upload, offset, there, len) != 0 ||
+	    memcmp(there, data, len) == 0;
+	free(there);
+	return ret;
+}
+
+int
+sftp_parallel_marked(struct sftp_conn *conn, const char *path, uint64_t size)
+{
+	struct sftp_parallel f = { .conn = conn, .upload = conn != NULL };
+	uint64_t source, mtime;
+	u_char *end = NULL, *handle = NULL;
+	struct stat st;
+	size_t len;
+	int ret;
+
+	if (conn != NULL) {
+		if (size < SFTP_PARALLEL_MIN || (handle = sftp_request_open(
+		    conn, path, SSH2_FXF_READ, &f.handle_len)) == NULL)
+			return 0;
+		f.handle = handle;
+		end = read_end(&f, size, &len);
+		(void)sftp_close(conn, handle, f.handle_len);
+		free(handle);
+	} else {
+		if ((f.fd = open(path, O_RDONLY|O_NONBLOCK)) == -1)
+			return 0;
+		if (fstat(f.fd, &st) == 0 && S_ISREG(st.st_mode))
+			end = read_end(&f, size = st.st_size, &len);
+		close(f.fd);
+	}
+	ret = end != NULL &&
+	    sftp_mark_find(end, len, size, &source, &mtime) != NULL;
+	free(end);
+	return ret;
 }
 
 /* Returns 1 unless these bytes are known to be others than the source's. */
@@ -126,26 +196,75 @@ check_run(const struct sftp_parallel *f, uint64_t offset, uint64_t len)
 	}
 }
 
-int
-sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *begin)
+/* Cuts the target, or makes it larger. Returns 0 or -1. */
+static int
+set_size(const struct sftp_parallel *f, uint64_t size)
+{
+	if (f->upload)
+		return sftp_request_size(f->conn, f->handle, f->handle_len,
+		    size) == SSH2_FX_OK ? 0 : -1;
+	return ftruncate(f->fd, size);
+}
+
+/*
+ * Takes the parts that a target of `have` bytes has of this source. Returns 1,
+ * or 0 if it has no mark of it. *have is then what may be a beginning of the
+ * source. That is what is there before the first gap, where the mark is of
+ * another source and the server can compare. It is nothing if it can't, or if
+ * the source has other bytes than the target where that ends.
+ */
+static int
+find_parts(const struct sftp_parallel *f, uint64_t *have)
 {
 	struct sftp_parts *p = &resumed.parts;
-	uint64_t offset = 0, len;
-	u_char *mark;
-	size_t mark_len;
-	int found;
+	uint64_t size, mtime;
+	const u_char *mark;
+	u_char *end;
+	size_t len;
+	int known;
+
+	if ((end = read_end(f, *have, &len)) == NULL)
+		return 0;
+	mark = sftp_mark_find(end, len, *have, &size, &mtime);
+	if (mark == NULL) {
+		if (*have <= f->size && !sftp_conn_digests(f->conn) &&
+		    !has(f, *have - len, end, len))
+			*have = 0;
+		free(end);
+		return 0;
+	}
+	sftp_parts_init(p, size);
+	known = sftp_mark_get(p, mtime, mark) == 0;
+	free(end);
+	if (known && size == f->size && mtime == f->mtime) {
+		resumed.path = xstrdup(f->path);
+		return 1;
+	}
+	*have = known && sftp_conn_digests(f->conn) ? sftp_parts_begin(p) : 0;
+	sftp_parts_free(p);
+	return 0;
+}
+
+int
+sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
+    uint64_t *begin)
+{
+	struct sftp_parts *p = &resumed.parts;
+	uint64_t offset = 0, len, had = *have;
 
 	forget_resumed();
-	if (f->size < SFTP_PARALLEL_MIN)
+	if (!find_parts(f, have)) {
+		if (*have == had)
+			return 0;
+		if (*have == 0 || set_size(f, *have) != 0) {
+			*have = 0;
+			logit("\"%s\" is not what the source begins with: "
+			    "sending all of it", f->path);
+			(void)set_size(f, 0);
+		}
 		return 0;
-	mark_len = sftp_mark_len(f->size);
-	mark = xmalloc(mark_len);
-	sftp_parts_init(p, f->size);
-	found = read_mark(f, mark, mark_len) == 0 &&
-	    sftp_mark_get(p, f->mtime, mark) == 0;
-	free(mark);
-	resumed.path = xstrdup(f->path);
-	if (!found || sftp_parts_begin(p) == 0) {
+	}
+	if (sftp_parts_begin(p) == 0) {
 		forget_resumed();
 		return 0;
 	}
@@ -183,16 +302,6 @@ may_mark(const struct sftp_parallel *f, size_t mark_len)
 	    rl.rlim_cur < f->size + mark_len)
 		return 0;
 	return fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-/* Cuts the target, or makes it larger. Returns 0 or -1. */
-static int
-set_size(const struct sftp_parallel *f, uint64_t size)
-{
-	if (f->upload)
-		return sftp_request_size(f->conn, f->handle, f->handle_len,
-		    size) == SSH2_FX_OK ? 0 : -1;
-	return ftruncate(f->fd, size);
 }
 
 /* Makes the target longer, by a mark. Returns 0 or -1. */
@@ -336,6 +445,7 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 		sftp_parts_have(&c.parts, offset);
 	} else {
 		c.parts = resumed.parts;
+		sftp_tree_present(tree, c.parts.done);
 		free(resumed.path);
 		resumed.path = NULL;
 	}

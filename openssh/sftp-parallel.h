@@ -49,13 +49,23 @@ struct sftp_parallel {
 };
 
 /*
+ * Returns 1 if a file that an interrupted copy in parts has left is at path: at
+ * conn's server, where it has `size` bytes, or here if conn is NULL. Else 0.
+ */
+int	 sftp_parallel_marked(struct sftp_conn *conn, const char *path,
+	    uint64_t size);
+
+/*
  * Reads the mark of the target of an interrupted copy in parts, and compares
  * those parts with the source if the server can. Returns 1, or 0 if it has no
- * such mark. The next sftp_parallel_copy() of this file needs only what is
- * missing. *begin is the bytes that are there without a gap from the start on.
+ * mark of this source. The next sftp_parallel_copy() of this file needs only
+ * what is missing. *begin is the bytes that are there without a gap from the
+ * start on. *have is the target's size (bytes). Where 0 is returned, it is what
+ * may be a beginning of the source, and the target has been cut to that.
  * For an upload, the handle allows reading.
  */
-int	 sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *begin);
+int	 sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
+	    uint64_t *begin);
 
 /*
  * Copies what is behind `offset` (bytes): all that is before it is there.

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "misc.h"
 #include "sftp.h"
 #include "sftp-common.h"
 #include "sftp-fiber.h"
@@ -116,6 +117,25 @@ sftp_tree_begin_file(struct sftp_tree *tree, const char *path)
 		TAILQ_INSERT_HEAD(&tree->begun, w, begun_entry);
 	}
 	return 0;
+}
+
+void
+sftp_tree_truncates(struct sftp_tree *tree)
+{
+	struct worker *w;
+
+	if (tree == NULL)
+		return;
+	w = current_worker(tree);
+	/* To a lane that is lost, nothing is sent. */
+	w->truncates = !sftp_tree_lost(tree, w->job.conn);
+}
+
+void
+sftp_tree_present(struct sftp_tree *tree, uint64_t bytes)
+{
+	if (tree != NULL)
+		tree->started_bytes -= MINIMUM(bytes, tree->started_bytes);
 }
 
 const char *

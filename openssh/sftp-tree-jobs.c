@@ -83,8 +83,11 @@ static int
 run_file(struct sftp_tree *tree, struct worker *w)
 {
 	const struct sftp_conn *conn = w->job.conn;
-	int r = w->job.run(&w->job);
+	int r, truncates;
 
+	w->truncates = 0;
+	r = w->job.run(&w->job);
+	truncates = w->truncates;
 	sftp_tree_unload(w);
 	if (r == 0 || interrupted || !sftp_tree_lost(tree, conn))
 		return r;
@@ -92,12 +95,11 @@ run_file(struct sftp_tree *tree, struct worker *w)
 	    sftp_lanes_what());
 	sftp_tree_release_file(tree, w, 0);
 	w->job.conn = tree->servers[0].conn;
-	if ((r = w->job.run(&w->job)) != 0 ||
-	    !sftp_tree_may_truncate(tree, conn, &w->job))
+	if ((r = w->job.run(&w->job)) != 0 || !truncates)
 		return r;
 	error("\"%s\": may be incomplete: the %s that was lost could still "
 	    "empty it", w->job.dst, sftp_lanes_what());
-	return -1;
+	return sftp_tree_ended(tree, conn) ? 0 : -1;
 }
 
 void

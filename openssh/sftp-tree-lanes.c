@@ -222,13 +222,9 @@ sftp_tree_lost(const struct sftp_tree *tree, const struct sftp_conn *conn)
 }
 
 int
-sftp_tree_may_truncate(const struct sftp_tree *tree,
-    const struct sftp_conn *conn, const struct sftp_job *job)
+sftp_tree_ended(const struct sftp_tree *tree, const struct sftp_conn *conn)
 {
-	int upload = tree->check.run == sftp_lane_check_put;
-
-	return upload && !job->inplace && sftp_tree_lost(tree, conn) &&
-	    !find(tree, conn)->ended;
+	return find(tree, conn)->ended;
 }
 
 void

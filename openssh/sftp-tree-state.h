@@ -51,6 +51,7 @@ struct worker {
 	int sending;		/* 1: its job has requests to send */
 	int file_incomplete;	/* 1: it counts in slots.incomplete */
 	int incomplete_id;	/* the file in sftp-incomplete.c; -1: none */
+	int truncates;		/* 1: an OPEN of the job truncates a file */
 	int has_descriptor;	/* 1: it has a local file open */
 	int writes;		/* 1: it writes to the local file dev, ino */
 	dev_t dev;
@@ -77,7 +78,7 @@ struct server {
 	struct sftp_lane *lane;	/* NULL: the connection has no other lanes */
 	struct sftp_fiber_list senders;	/* until all that waits is sent */
 	uint64_t load;		/* bytes of the files that it copies now */
-	int ended;		/* 1: it executes no more requests */
+	int ended;		/* 1: a session whose other end is closed */
 	int same;		/* 1: it has the files of the first lane;
 				 * -1: it has not; 0: unknown */
 };
@@ -142,11 +143,11 @@ void	 sftp_tree_unload(struct worker *w);
 int	 sftp_tree_sync(struct sftp_tree *tree);
 
 /*
- * Returns 1 if conn is that of a lane that was lost, and its server may still
- * execute an OPEN of the job that truncates the file: that of sftp's put.
+ * Returns 1 if conn is that of a session whose server has ended. What a
+ * ForceCommand of sshd_config(5) started in its place may have left it running.
  */
-int	 sftp_tree_may_truncate(const struct sftp_tree *tree,
-	    const struct sftp_conn *conn, const struct sftp_job *job);
+int	 sftp_tree_ended(const struct sftp_tree *tree,
+	    const struct sftp_conn *conn);
 
 /* The tree ends: the lanes no longer belong to it. */
 void	 sftp_tree_leave_lanes(struct sftp_tree *tree);

@@ -126,6 +126,19 @@ void	 sftp_tree_dir_sent(struct sftp_tree *tree, int depth);
 int	 sftp_tree_begin_file(struct sftp_tree *tree, const char *path);
 
 /*
+ * Notes that the job that runs sends an OPEN that truncates its target. A lane
+ * that is lost may still execute it, when the file has been copied over
+ * another. tree may be NULL.
+ */
+void	 sftp_tree_truncates(struct sftp_tree *tree);
+
+/*
+ * Notes that a file that was started needs `bytes` less, as these are there
+ * already. tree may be NULL.
+ */
+void	 sftp_tree_present(struct sftp_tree *tree, uint64_t bytes);
+
+/*
  * Returns the path of the file that the first lane has begun last and that is
  * not complete, or NULL if there is none. Good until the caller waits. Sets
  * *preserve to 1 if it will get the times of its source, else to 0.

@@ -123,6 +123,25 @@ def test_what_is_left_of_a_tree(place, direction):
     assert copied + left == 60 * 200_000
 
 
+@BOTH
+def test_what_is_left_of_a_tree_that_is_resumed(place, direction):
+    """What is there already is not left."""
+    place.source.mkdir()
+    place.dest.mkdir()
+    for i in range(60):
+        data = content(200_000, i)
+        (place.source / str(i)).write_bytes(data)
+        (place.dest / str(i)).write_bytes(data[:150_000 if i < 50 else 0])
+    argv, _ = place.argv("scp", direction, f"{place.source}/.", place.dest,
+                         "-Z", "-vv")
+    argv.remove("-q")
+    status, error = run(list(map(str, argv)), place.path)
+    assert status == 0
+    copied, left = map(int, re.findall(
+        r"sftp_auto_wants: .* (\d+) bytes, (\d+) left", error)[-1])
+    assert copied + left == 50 * 50_000 + 10 * 200_000
+
+
 @pytest.mark.parametrize("value,number", [(1, 1), (4, 4)])
 def test_copy_connections(large, value, number):
     """What ssh says that the configuration says"""

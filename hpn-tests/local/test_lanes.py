@@ -248,6 +248,22 @@ def test_a_lane_is_lost_whose_server_could_still_truncate(place):
     assert digests(place.dest) == digests(place.source)
 
 
+def test_a_lane_is_lost_whose_server_truncates_nothing(place):
+    """What scp -Z resumes is opened as it is: no file is named."""
+    place.source.mkdir()
+    place.dest.mkdir()
+    for i in range(300):
+        data = content(200_000 + i, i)
+        (place.source / str(i)).write_bytes(data)
+        (place.dest / str(i)).write_bytes(data[:100_000])
+    place.serve(more=f"exec {BAD_LANE} short {SERVER} -e")
+    status, error = place.copy("scp", "put", "-l80000", "-Z",
+                               source=f"{place.source}/.")
+    assert "copying it again over another connection" in error
+    assert (status, "may be incomplete" in error) == (0, False)
+    assert digests(place.dest) == digests(place.source)
+
+
 def test_marks_go_over_the_first_lane(large):
     """It cuts them off in the end. The server of another one that is lost
     could write a mark after that."""
@@ -463,6 +479,71 @@ def test_resume_another_source(large, direction):
     status, error = large.copy("scp", direction, "-Z")
     assert status == 0, error
     assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
+def grow(large, count):
+    """A log gets more lines, the last before the copy is written to last."""
+    with open(large.source, "ab") as f:
+        f.write(content(count, 3))
+    long_ago = time.time() - 1000
+    os.utime(large.source, (long_ago, long_ago))
+
+
+WHAT_GOES_ON = pytest.mark.parametrize("tool", ["-Z", "re"])
+
+
+def go_on(large, tool, direction):
+    if tool == "re":
+        return large.copy("sftp", tool + direction)
+    return large.copy("scp", direction, tool)
+
+
+@BOTH
+@WHAT_GOES_ON
+@pytest.mark.parametrize("stock", [0, 1])
+@pytest.mark.parametrize("more", [0, 100, 3 * MIB])
+def test_resume_a_source_that_grew(large, direction, tool, stock, more):
+    """By more than the mark takes, so that the copy is shorter again. What is
+    there before the first gap stays, if the server can compare it."""
+    marked(large, direction)
+    if more:
+        grow(large, more)
+    if stock:
+        large.serve(server=f"{STOCK}/sftp-server")
+    status, error = go_on(large, tool, direction)
+    assert status == 0, error
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    if not stock:
+        assert sum(large.moved()) < SIZE + more - 4 * MIB
+    elif more and tool == "-Z":         # sftp says nothing
+        assert "is not what the source begins with" in error
+
+
+@BOTH
+@pytest.mark.parametrize("stock", [0, 1])
+def test_resume_without_a_mark(large, direction, stock):
+    """The copy was made longer, and then killed before it had its mark."""
+    large.dest.write_bytes(large.source.read_bytes()[:20 * MIB])
+    with open(large.dest, "ab") as f:
+        f.truncate(SIZE + 93)
+    grow(large, 100)
+    if stock:
+        large.serve(server=f"{STOCK}/sftp-server")
+    status, error = large.copy("scp", direction, "-Z")
+    assert status == 0
+    assert "is not what the source begins with: sending all" in error
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
+@BOTH
+def test_a_beginning_that_cannot_be_compared(large, direction):
+    """A server of stock: what ends as the source does there is kept."""
+    large.dest.write_bytes(large.source.read_bytes()[:36 * MIB])
+    large.serve(server=f"{STOCK}/sftp-server")
+    status, error = large.copy("scp", direction, "-Z")
+    assert status == 0 and "because of size and time only" in error
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert sum(large.moved()) < 5 * MIB
 
 
 @BOTH

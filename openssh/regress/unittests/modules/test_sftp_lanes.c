@@ -173,6 +173,63 @@ test_mark(void)
 	TEST_DONE();
 }
 
+/* Returns a file's last `len` bytes, which end in the mark of its copy. */
+static u_char *
+marked_end(uint64_t size, size_t len)
+{
+	static const u_char nonce[SFTP_MARK_NONCE] = "a random number";
+	struct sftp_parts p;
+	u_char *end = calloc(1, len);
+
+	ASSERT_PTR_NE(end, NULL);
+	sftp_parts_init(&p, size);
+	ASSERT_INT_EQ(sftp_mark_put(&p, 1234, nonce,
+	    end + len - sftp_mark_len(size)), 0);
+	sftp_parts_free(&p);
+	return end;
+}
+
+static void
+test_find(void)
+{
+	static const uint64_t sizes[] = { 1, 32 * MIB, 8 * 1024 * MIB + 1,
+	    512 * GIB, 512 * GIB + 1, 3000 * GIB };
+	uint64_t all, size, mtime;
+	size_t i, len, n;
+	u_char *end;
+
+	TEST_START("a mark is found, whatever the source's size");
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		n = sftp_mark_len(sizes[i]);
+		ASSERT_SIZE_T_LE(n, SFTP_MARK_MAX);
+		all = sizes[i] + n;
+		for (len = n; len <= n + 200; len += 100) {
+			end = marked_end(sizes[i], len);
+			ASSERT_PTR_EQ((void *)sftp_mark_find(end, len, all,
+			    &size, &mtime), end + len - n);
+			ASSERT_U64_EQ(size, sizes[i]);
+			ASSERT_U64_EQ(mtime, 1234);
+			/* Not where it should not be, nor a part of it */
+			ASSERT_PTR_EQ((void *)sftp_mark_find(end, len, all + 1,
+			    &size, &mtime), NULL);
+			ASSERT_PTR_EQ((void *)sftp_mark_find(end, len - 1,
+			    all - 1, &size, &mtime), NULL);
+			ASSERT_PTR_EQ((void *)sftp_mark_find(end + len - n + 1,
+			    n - 1, all, &size, &mtime), NULL);
+			free(end);
+		}
+	}
+	end = calloc(1, 100);
+	ASSERT_PTR_EQ((void *)sftp_mark_find(end, 100, 100, &size, &mtime),
+	    NULL);
+	ASSERT_PTR_EQ((void *)sftp_mark_find(end, 10, 10, &size, &mtime), NULL);
+	memcpy(end + 12, SFTP_MARK_MAGIC, SFTP_MARK_MAGIC_LEN);
+	ASSERT_PTR_EQ((void *)sftp_mark_find(end, 100, 12 + 88, &size, &mtime),
+	    NULL);
+	free(end);
+	TEST_DONE();
+}
+
 /* In any 30 s, with the first, whenever somebody wants one. */
 static void
 test_spacing(void)
@@ -321,6 +378,7 @@ test_sftp_lanes(void)
 	test_have();
 	test_large();
 	test_mark();
+	test_find();
 	test_spacing();
 	test_memory();
 	test_replies();
