@@ -150,7 +150,11 @@ class Draw:
         """Of ours to the limit and to stock, of the means of their goodputs"""
         ours, stock, raw = (mean([t.goodput() for t in found[what]])
                             for what in ("ours", "stock", "raw"))
-        return ours / min(raw, self.share(found["raw"], raw)), ours / stock
+        limit = min(raw, self.share(found["raw"], raw))
+        if self.stock_receives:
+            # While a lost segment is sent again, its window stands still
+            limit = min(limit, stock)
+        return ours / limit, ours / stock
 
     def share(self, transfers, raw):
         """MB/s that the window or the sender's requests allow where raw TCP

@@ -149,7 +149,8 @@ What must hold: the bytes are the same, no process is left, a stock sender never
 has 8 MiB of unspent credit, an end of ours takes at most 16 MiB more than
 stock's, and goodput is at least 0.95 of the limit and 0.97 of stock's. The
 limit is raw TCP's goodput, or, if that is less, what the receiver's window or
-the 64 requests of stock's scp and sftp allow.
+the 64 requests of stock's scp and sftp allow. Where stock receives, it is no
+more than what stock at both ends carries.
 
 | figure | least | 1 in 100 under | 1 in 10 under | median | most |
 |---|--:|--:|--:|--:|--:|\
