@@ -216,7 +216,7 @@ set_size(const struct sftp_parallel *f, uint64_t size)
 static int
 find_parts(const struct sftp_parallel *f, uint64_t *have)
 {
-	struct sftp_parts *p = &resumed.parts;
+	struct sftp_parts parts;
 	uint64_t size, mtime;
 	const u_char *mark;
 	u_char *end;
@@ -233,15 +233,18 @@ find_parts(const struct sftp_parallel *f, uint64_t *have)
 		free(end);
 		return 0;
 	}
-	sftp_parts_init(p, size);
-	known = sftp_mark_get(p, mtime, mark) == 0;
+	sftp_parts_init(&parts, size);
+	known = sftp_mark_get(&parts, mtime, mark) == 0;
 	free(end);
 	if (known && size == f->size && mtime == f->mtime) {
+		forget_resumed();
 		resumed.path = xstrdup(f->path);
+		resumed.parts = parts;
 		return 1;
 	}
-	*have = known && sftp_conn_digests(f->conn) ? sftp_parts_begin(p) : 0;
-	sftp_parts_free(p);
+	*have = known && sftp_conn_digests(f->conn) ?
+	    sftp_parts_begin(&parts) : 0;
+	sftp_parts_free(&parts);
 	return 0;
 }
 
