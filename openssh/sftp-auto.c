@@ -36,7 +36,6 @@
 static struct {
 	struct sftp_grow grow;
 	const struct sftp_parts *file;
-	uint64_t tree_left;	/* bytes that are likely to be left of it */
 	uint64_t held_us;	/* as ssh said it last */
 	uint64_t all_held_us;	/* of all connections, added up */
 	double asked_s;		/* time of the last question */
@@ -58,12 +57,6 @@ void
 sftp_auto_file(const struct sftp_parts *parts)
 {
 	state.file = parts;
-}
-
-void
-sftp_auto_tree(uint64_t left)
-{
-	state.tree_left = left;
 }
 
 /* Counts the lanes. Returns 1 if one of them was refused or is lost. */
@@ -98,7 +91,7 @@ int
 sftp_auto_wants(double now_s)
 {
 	struct sftp_grow_facts f = { .now_us = now_s * 1000000,
-	    .left = state.tree_left };
+	    .left = sftp_lanes_left() };
 
 	if (state.due != 0) {
 		state.due--;

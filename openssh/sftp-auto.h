@@ -33,9 +33,6 @@ void	 sftp_auto_begin(int paced);
 /* Says which file is copied in parts now, alone or of a tree; NULL: none. */
 void	 sftp_auto_file(const struct sftp_parts *parts);
 
-/* Says how many bytes of the tree that is copied now are likely to be left. */
-void	 sftp_auto_tree(uint64_t left);
-
 /* Returns 1 if one more connection is of use at time now_s, else 0. */
 int	 sftp_auto_wants(double now_s);
 

@@ -53,6 +53,7 @@
 static u_int lanes_max = 1;
 static struct sftp_lane_source source;
 static struct sftp_lane lanes[SFTP_LANES];
+static uint64_t tree_left;	/* bytes */
 static u_int tried = 1;		/* lanes that were opened, with the first */
 static struct sshbuf *first_hello;
 static char label[256], label_name[256];
@@ -159,6 +160,18 @@ struct sftp_lane *
 sftp_lane(u_int i)
 {
 	return &lanes[i];
+}
+
+void
+sftp_lanes_set_left(uint64_t left)
+{
+	tree_left = left;
+}
+
+uint64_t
+sftp_lanes_left(void)
+{
+	return tree_left;
 }
 
 u_int

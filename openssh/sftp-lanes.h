@@ -86,6 +86,13 @@ void	 sftp_lanes_max(u_int lanes);
 void	 sftp_lanes_source(const struct sftp_lane_source *source);
 
 /*
+ * Says how many bytes of the tree that is copied now are likely to be left, and
+ * returns that number.
+ */
+void	 sftp_lanes_set_left(uint64_t left);
+uint64_t sftp_lanes_left(void);
+
+/*
  * Returns 1 if lanes of that source are sessions of the first one's connection,
  * and so end at the same machine, else 0.
  */

@@ -27,7 +27,6 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
-#include "sftp-auto.h"
 #include "sftp-bottleneck.h"
 #include "sftp-conn.h"
 #include "sftp-fiber.h"
@@ -140,7 +139,7 @@ sftp_tree_sync(struct sftp_tree *tree)
 	if (tree->lanes_s != 0 && now_s < tree->lanes_s)
 		ms = (tree->lanes_s - now_s) * 1000 + 1;
 	else if (tree->lanes_s != 0) {
-		sftp_auto_tree(bytes_left(tree));
+		sftp_lanes_set_left(bytes_left(tree));
 		ms = sftp_lanes_tick();
 	}
 	if (tree->lanes_s != 0 && tree->lane_opened != NULL &&
