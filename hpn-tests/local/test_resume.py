@@ -107,7 +107,8 @@ def test_large_ones_are_compared_in_pieces(resume, direction, same):
     status, error, moved = resume(direction)
     assert status == 0
     assert ("is not what the source begins with" in error) == (not same)
-    assert moved == size - have * same
+    # What ends an upload's target is read: it could be a mark.
+    assert moved == size - have * same + 97 * (direction == "put")
     asked = re.findall(r"check-file .* off (\d+) len (\d+) block 0",
                        resume.log.read_text())
     assert [tuple(map(int, pair)) for pair in asked] == [

@@ -176,4 +176,4 @@ class Draw:
 def standard_error(ours, others):
     """Of the ratio of two transfers' goodputs, in parts of it."""
     logs = [[math.log(t.goodput()) for t in those] for those in (ours, others)]
-    return math.sqrt(sum(statistics.variance(l) / len(l) for l in logs))
+    return math.sqrt(sum(statistics.variance(x) / len(x) for x in logs))
