@@ -100,16 +100,20 @@ read_end(const struct sftp_parallel *f, uint64_t have, size_t *len)
 	return NULL;
 }
 
-/* Returns 1 if the source has these bytes there, or can't be read. */
+/*
+ * Returns 1 if the source has these bytes there, 0 if it has others, and -1 if
+ * it ends before or can't be read.
+ */
 static int
 has(const struct sftp_parallel *f, uint64_t offset, const u_char *data,
     size_t len)
 {
 	u_char *there = xmalloc(len);
-	int ret;
+	int ret = -1;
 
-	ret = read_file(f, !f->upload, offset, there, len) != 0 ||
-	    memcmp(there, data, len) == 0;
+	if (offset + len <= f->size &&
+	    read_file(f, !f->upload, offset, there, len) == 0)
+		ret = memcmp(there, data, len) == 0;
 	free(there);
 	return ret;
 }
@@ -227,9 +231,14 @@ find_parts(const struct sftp_parallel *f, uint64_t *have)
 		return 0;
 	mark = sftp_mark_find(end, len, *have, &size, &mtime);
 	if (mark == NULL) {
-		if (*have <= f->size && !sftp_conn_digests(f->conn) &&
-		    !has(f, *have - len, end, len))
+		if (!sftp_conn_digests(f->conn) &&
+		    has(f, *have - len, end, len) == 0)
 			*have = 0;
+		free(end);
+		return 0;
+	}
+	if (has(f, *have - len, end, len) == 1) {
+		/* The source is such a copy itself. */
 		free(end);
 		return 0;
 	}
@@ -259,6 +268,8 @@ sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
 	if (!find_parts(f, have)) {
 		if (*have == had)
 			return 0;
+		if (f->upload)
+			sftp_tree_truncates(sftp_conn_tree(f->conn));
 		if (*have == 0 || set_size(f, *have) != 0) {
 			*have = 0;
 			logit("\"%s\" is not what the source begins with: "
@@ -281,10 +292,12 @@ sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
 	}
 	debug("\"%s\": %llu of %llu bytes are there", f->path,
 	    (unsigned long long)p->done, (unsigned long long)p->size);
-	*begin = sftp_parts_begin(p);
-	if (*begin == 0)
+	if (sftp_parts_begin(p) == 0) {
 		forget_resumed();
-	return *begin != 0;
+		return 0;
+	}
+	*begin = sftp_parts_begin(p);
+	return 1;
 }
 
 /* Returns 1 if the target may be larger by a mark. */

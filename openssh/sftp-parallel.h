@@ -59,7 +59,7 @@ int	 sftp_parallel_marked(struct sftp_conn *conn, const char *path,
  * Reads the mark of the target of an interrupted copy in parts, and compares
  * those parts with the source if the server can. Returns 1, or 0 if it has no
  * mark of this source. The next sftp_parallel_copy() of this file needs only
- * what is missing. *begin is the bytes that are there without a gap from the
+ * what is missing, and *begin is the bytes that are there without a gap from the
  * start on. *have is the target's size (bytes). Where 0 is returned, it is what
  * may be a beginning of the source, and the target has been cut to that.
  * For an upload, the handle allows reading.

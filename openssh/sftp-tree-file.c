@@ -128,7 +128,8 @@ sftp_tree_truncates(struct sftp_tree *tree)
 		return;
 	w = current_worker(tree);
 	/* To a lane that is lost, nothing is sent. */
-	w->truncates = !sftp_tree_lost(tree, w->job.conn);
+	if (!sftp_tree_lost(tree, w->job.conn))
+		w->truncates = 1;
 }
 
 void

@@ -98,7 +98,7 @@ run_file(struct sftp_tree *tree, struct worker *w)
 	if ((r = w->job.run(&w->job)) != 0 || !truncates)
 		return r;
 	error("\"%s\": may be incomplete: the %s that was lost could still "
-	    "empty it", w->job.dst, sftp_lanes_what());
+	    "change it", w->job.dst, sftp_lanes_what());
 	return sftp_tree_ended(tree, conn) ? 0 : -1;
 }
 

@@ -126,9 +126,9 @@ void	 sftp_tree_dir_sent(struct sftp_tree *tree, int depth);
 int	 sftp_tree_begin_file(struct sftp_tree *tree, const char *path);
 
 /*
- * Notes that the job that runs sends an OPEN that truncates its target. A lane
- * that is lost may still execute it, when the file has been copied over
- * another. tree may be NULL.
+ * Notes that the job that runs asks the server to truncate its target, or to
+ * append to it. The server of a lane that is lost may still do so when the file
+ * has been copied over another. tree may be NULL.
  */
 void	 sftp_tree_truncates(struct sftp_tree *tree);
 

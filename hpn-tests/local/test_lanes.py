@@ -242,7 +242,7 @@ def test_a_lane_is_lost_whose_server_could_still_truncate(place):
     status, error = place.copy("sftp", "put", "-l80000")
     lost = re.findall(r'upload ".*" to "(.*)" failed', error)
     unsure = re.findall(r'"(.*)": may be incomplete: the connection that was '
-                        r'lost could still empty it', error)
+                        r'lost could still change it', error)
     assert unsure and sorted(unsure) == sorted(lost)
     assert status == 1
     assert digests(place.dest) == digests(place.source)
@@ -469,6 +469,39 @@ def test_what_is_marked_is_compared(large, direction):
     assert large.copy("scp", direction, "-Z") == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     assert 8 * MIB <= sum(large.moved()) < SIZE - 4 * MIB
+
+
+@BOTH
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_nothing_that_is_marked_is_there(large, direction, tool, lanes):
+    """Not even the beginning: the mark goes."""
+    marked(large, direction)
+    with open(large.dest, "r+b") as f:
+        for at in range(1, SIZE, 4 * MIB):
+            f.seek(at)
+            f.write(b"something else")
+    status, error = large.copy("scp", direction, "-Z", lanes=lanes) \
+        if tool == "scp" else large.copy("sftp", f"re{direction}", lanes=lanes)
+    assert status == 0, error
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
+@BOTH
+def test_a_source_that_ends_in_a_mark(large, direction):
+    """A copy of what an interrupted copy has left, which is complete, and has
+    a neighbour that is not."""
+    size = marked(large, direction)
+    os.rename(large.dest, large.source)
+    large.dest.write_bytes(large.source.read_bytes())
+    assert large.copy("scp", direction, "-Z") == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert sum(large.moved()) < 2 * MIB
+    grow(large, 1000)
+    assert large.copy("scp", direction, "-Z", lanes=1) == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert large.source.stat().st_size == size + 1000
+    assert sum(large.moved()) < 4 * MIB
 
 
 @BOTH

@@ -476,7 +476,7 @@ def test_a_session_is_cut(request, kind, tool):
     assert ("copying it again over another session" in error) == \
         (kind == "tree")
     # sftp's OPEN truncates, and a ForceCommand's server may still get it.
-    assert ("may be incomplete: the session that was lost could still empty"
+    assert ("may be incomplete: the session that was lost could still change"
             in error) == (kind == "tree" and tool == "sftp")
 
 

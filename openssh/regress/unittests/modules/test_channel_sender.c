@@ -388,7 +388,7 @@ looks(void)
 	close(fds[1]);
 }
 
-/* Of a kernel that doesn't tell its rate, nothing is taken to be draining. */
+/* If the kernel does not report its rate, nothing counts as draining. */
 static void
 looks_without_rate(void)
 {
