@@ -88,8 +88,9 @@ class Sampler(threading.Thread):
         self.start_s = time.monotonic()
 
     def due(self, what, every_s, now_s, samples):
-        """Less often in a long transfer: every 1/samples of its time so far"""
-        if now_s < self.due_s.get(what, 0):
+        """Less often in a long transfer: every 1/samples of its time so far,
+        and at its end"""
+        if now_s < self.due_s.get(what, 0) and not self.end.is_set():
             return False
         self.due_s[what] = now_s + max(every_s,
                                        (now_s - self.start_s) / samples)
