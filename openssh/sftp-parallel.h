@@ -58,10 +58,10 @@ int	 sftp_parallel_marked(struct sftp_conn *conn, const char *path,
 /*
  * Reads the mark of the target of an interrupted copy in parts, and compares
  * those parts with the source if the server can. Returns 1, or 0 if it has no
- * mark of this source. The next sftp_parallel_copy() of this file needs only
- * what is missing, and *begin is the bytes that are there without a gap from the
- * start on. *have is the target's size (bytes). Where 0 is returned, it is what
- * may be a beginning of the source, and the target has been cut to that.
+ * mark of this source. With 1, the next sftp_parallel_copy() of this file needs
+ * only what is missing, and *begin is the bytes that are there without a gap
+ * from the start on. *have is the target's size (bytes). With 0, it becomes
+ * what may be a beginning of the source, and the target has been cut to that.
  * For an upload, the handle allows reading.
  */
 int	 sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,

@@ -13,7 +13,8 @@ from spec import AES, GB, MIB, amount, bdp, link, raw_name, raw_of, transfer
 
 SEEDS = (1, 2, 3)               # of netem, where packets are lost
 ALL_SEEDS = range(1, 10)        # where chance decides, and the first miss
-ERRORS = 2                      # then, so many standard errors are luck
+ERRORS = 2                      # then, so many standard errors are luck,
+LUCK_MOST = 0.15                # and no more than this
 BYTES_MAX = GB * 3 // 4
 OURS, STOCK = "openssh", "stock"
 ENDS = ((OURS, OURS), (OURS, STOCK), (STOCK, OURS))     # client, server
@@ -113,7 +114,7 @@ class Draw:
             of_limit, of_stock = self.ratios(found,
                                              statistics.geometric_mean)
             error = [standard_error(found["ours"], found[what])
-                     for what in ("raw", "stock")]
+                     for what in (self.limited_by(found), "stock")]
             figures["seeds"] = len(found["ours"])
             figures["errors"] = [round(e, 4) for e in error]
         ours, stock, raw = (found[what] for what in ("ours", "stock", "raw"))
@@ -125,9 +126,9 @@ class Draw:
         for what, ratio, e, least in (
                 ("of raw TCP's or the window's share", of_limit, error[0],
                  RAW_LEAST), ("of stock's", of_stock, error[1], STOCK_LEAST)):
-            luck = f" (seeds differ by {e:.1%})" if e else ""
-            m.at_least(what + luck, ratio, least * math.exp(-ERRORS * e),
-                       "{:.1%}")
+            luck = f" (standard error: {e:.1%})" if e else ""
+            m.at_least(what + luck, ratio, least * math.exp(
+                -min(ERRORS * e, LUCK_MOST)), "{:.1%}")
         figures.update(of_limit=round(of_limit, 4), of_stock=round(of_stock, 4))
         if self.holds_credit and not self.stock_receives:
             held = max(n for t in ours for _, n in t.unspent())
@@ -155,6 +156,13 @@ class Draw:
             # While a lost segment is sent again, its window stands still
             limit = min(limit, stock)
         return ours / limit, ours / stock
+
+    def limited_by(self, found):
+        """Whose luck decides on the limit: stock's where that is the limit"""
+        stock, raw = (statistics.geometric_mean(
+            [t.goodput() for t in found[what]]) for what in ("stock", "raw"))
+        return "stock" if self.stock_receives and \
+            stock < min(raw, self.share(found["raw"], raw)) else "raw"
 
     def share(self, transfers, raw):
         """MB/s that the window or the sender's requests allow where raw TCP

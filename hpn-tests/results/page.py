@@ -141,9 +141,9 @@ untouched or raised TCP buffers), a tool, a direction and the programs at both
 ends; at least one is ours. Stock at both ends and raw TCP take the same path in
 the same run. Where packets are lost, each figure is the median of three seeds.
 If that misses, or one run on a path with jitter does, it is the mean of nine
-seeds, which may be lower by twice its standard error: which packets are lost or
-overtaken is luck, and plain TCP's goodput differs as much. {nine} draws have
-nine seeds.
+seeds, which may be lower by twice its standard error, and by no more than 14 %:
+which packets are lost or overtaken is luck, and plain TCP's goodput differs as
+much. {nine} draws have nine seeds.
 
 What must hold: the bytes are the same, no process is left, a stock sender never
 has 8 MiB of unspent credit, an end of ours takes at most 16 MiB more than
