@@ -35,7 +35,6 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
-#include "sftp-client.h"
 #include "sftp-auto.h"
 #include "sftp-conn.h"
 #include "sftp-lanes.h"
@@ -134,7 +133,7 @@ sftp_parallel_marked(struct sftp_conn *conn, const char *path, uint64_t size)
 			return 0;
 		f.handle = handle;
 		end = read_end(&f, size, &len);
-		(void)sftp_close(conn, handle, f.handle_len);
+		(void)sftp_request_close_now(conn, handle, f.handle_len);
 		free(handle);
 	} else {
 		if ((f.fd = open(path, O_RDONLY|O_NONBLOCK)) == -1)

@@ -269,6 +269,18 @@ sftp_request_close(struct sftp_conn *conn, const u_char *handle,
 	sshbuf_free(msg);
 }
 
+u_int
+sftp_request_close_now(struct sftp_conn *conn, const u_char *handle,
+    size_t handle_len)
+{
+	struct sshbuf *msg = new_msg();
+	u_int id;
+
+	id = begin(conn, msg, SSH2_FXP_CLOSE);
+	put_string(msg, handle, handle_len);
+	return ask_status(conn, msg, id);
+}
+
 int
 sftp_request_stat(struct sftp_conn *conn, const char *path,
     const u_char *handle, size_t handle_len, Attrib *a)

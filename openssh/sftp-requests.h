@@ -59,6 +59,12 @@ void	 sftp_request_close(struct sftp_conn *conn, const u_char *handle,
 	    size_t handle_len);
 
 /*
+ * Closes a handle and waits for the reply. Returns 0, or the SSH2_FX_* status.
+ */
+u_int	 sftp_request_close_now(struct sftp_conn *conn, const u_char *handle,
+	    size_t handle_len);
+
+/*
  * Asks for the attributes of the file with a handle, or of the file at path if
  * handle is NULL. Returns 0, or -1 if the server refuses.
  */
