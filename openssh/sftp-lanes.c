@@ -53,7 +53,7 @@
 static u_int lanes_max = 1;
 static struct sftp_lane_source source;
 static struct sftp_lane lanes[SFTP_LANES];
-static uint64_t tree_left;	/* bytes */
+static uint64_t tree_left;	/* see sftp_lanes_set_left() */
 static u_int tried = 1;		/* lanes that were opened, with the first */
 static struct sshbuf *first_hello;
 static char label[256], label_name[256];
@@ -344,9 +344,10 @@ sftp_lanes_close(void)
 	for (i = 1; i < SFTP_LANES; i++) {
 		lane = &lanes[i];
 		/*
-		 * One that logs in is left to end by itself, once it has. To
-		 * sshd, who hangs up before that is suspect, and it refuses
-		 * such a host for a while (see PerSourcePenalties).
+		 * A login that is under way is completed, and its process ends
+		 * by itself then. sshd refuses a host for a while that has
+		 * closed several connections before it had authenticated
+		 * (PerSourcePenalties).
 		 */
 		if (lane->state == SFTP_LANE_OPENING && source.logs_in) {
 			hang_up(lane, 0);

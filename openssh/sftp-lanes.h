@@ -85,11 +85,10 @@ void	 sftp_lanes_max(u_int lanes);
 /* Says where lanes come from. It is copied. */
 void	 sftp_lanes_source(const struct sftp_lane_source *source);
 
-/*
- * Says how many bytes of the tree that is copied now are likely to be left, and
- * returns that number.
- */
+/* Says how many bytes of the tree that is copied now are likely to be left. */
 void	 sftp_lanes_set_left(uint64_t left);
+
+/* Returns what sftp_lanes_set_left() was told last (bytes), or 0. */
 uint64_t sftp_lanes_left(void);
 
 /*

@@ -39,7 +39,7 @@
 #define SFTP_MARK_NONCE		16
 #define SFTP_MARK_HEAD		(SFTP_MARK_MAGIC_LEN + SFTP_MARK_NONCE)
 
-/* The longest mark (bytes) */
+/* The longest mark (bytes): numbers and digest take 56 */
 #define SFTP_MARK_MAX		(SFTP_MARK_HEAD + 56 + SFTP_PARTS_MAX / 8)
 
 /* Returns the length (bytes) of the mark of a file of `size` bytes. */

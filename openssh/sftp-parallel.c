@@ -133,7 +133,7 @@ sftp_parallel_marked(struct sftp_conn *conn, const char *path, uint64_t size)
 			return 0;
 		f.handle = handle;
 		end = read_end(&f, size, &len);
-		(void)sftp_request_close_now(conn, handle, f.handle_len);
+		(void)sftp_request_close_wait(conn, handle, f.handle_len);
 		free(handle);
 	} else {
 		if ((f.fd = open(path, O_RDONLY|O_NONBLOCK)) == -1)
@@ -268,7 +268,7 @@ sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
 		if (*have == had)
 			return 0;
 		if (f->upload)
-			sftp_tree_truncates(sftp_conn_tree(f->conn));
+			sftp_tree_not_idempotent(sftp_conn_tree(f->conn));
 		if (*have == 0 || set_size(f, *have) != 0) {
 			*have = 0;
 			logit("\"%s\" is not what the source begins with: "

@@ -270,7 +270,7 @@ sftp_request_close(struct sftp_conn *conn, const u_char *handle,
 }
 
 u_int
-sftp_request_close_now(struct sftp_conn *conn, const u_char *handle,
+sftp_request_close_wait(struct sftp_conn *conn, const u_char *handle,
     size_t handle_len)
 {
 	struct sshbuf *msg = new_msg();

@@ -58,10 +58,8 @@ u_char	*sftp_request_open_look(struct sftp_conn *conn, const char *path,
 void	 sftp_request_close(struct sftp_conn *conn, const u_char *handle,
 	    size_t handle_len);
 
-/*
- * Closes a handle and waits for the reply. Returns 0, or the SSH2_FX_* status.
- */
-u_int	 sftp_request_close_now(struct sftp_conn *conn, const u_char *handle,
+/* The same, but waits for the reply. Returns 0, or the SSH2_FX_* status. */
+u_int	 sftp_request_close_wait(struct sftp_conn *conn, const u_char *handle,
 	    size_t handle_len);
 
 /*

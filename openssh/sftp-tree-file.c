@@ -120,7 +120,7 @@ sftp_tree_begin_file(struct sftp_tree *tree, const char *path)
 }
 
 void
-sftp_tree_truncates(struct sftp_tree *tree)
+sftp_tree_not_idempotent(struct sftp_tree *tree)
 {
 	struct worker *w;
 
@@ -129,7 +129,7 @@ sftp_tree_truncates(struct sftp_tree *tree)
 	w = current_worker(tree);
 	/* To a lane that is lost, nothing is sent. */
 	if (!sftp_tree_lost(tree, w->job.conn))
-		w->truncates = 1;
+		w->not_idempotent = 1;
 }
 
 void

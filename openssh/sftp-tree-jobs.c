@@ -83,11 +83,11 @@ static int
 run_file(struct sftp_tree *tree, struct worker *w)
 {
 	const struct sftp_conn *conn = w->job.conn;
-	int r, truncates;
+	int r, not_idempotent;
 
-	w->truncates = 0;
+	w->not_idempotent = 0;
 	r = w->job.run(&w->job);
-	truncates = w->truncates;
+	not_idempotent = w->not_idempotent;
 	sftp_tree_unload(w);
 	if (r == 0 || interrupted || !sftp_tree_lost(tree, conn))
 		return r;
@@ -95,7 +95,7 @@ run_file(struct sftp_tree *tree, struct worker *w)
 	    sftp_lanes_what());
 	sftp_tree_release_file(tree, w, 0);
 	w->job.conn = tree->servers[0].conn;
-	if ((r = w->job.run(&w->job)) != 0 || !truncates)
+	if ((r = w->job.run(&w->job)) != 0 || !not_idempotent)
 		return r;
 	error("\"%s\": may be incomplete: the %s that was lost could still "
 	    "change it", w->job.dst, sftp_lanes_what());

@@ -51,7 +51,7 @@ struct worker {
 	int sending;		/* 1: its job has requests to send */
 	int file_incomplete;	/* 1: it counts in slots.incomplete */
 	int incomplete_id;	/* the file in sftp-incomplete.c; -1: none */
-	int truncates;		/* 1: a request of the job, executed late,
+	int not_idempotent;	/* 1: a request of the job, executed late,
 				 * damages the file */
 	int has_descriptor;	/* 1: it has a local file open */
 	int writes;		/* 1: it writes to the local file dev, ino */

@@ -130,7 +130,7 @@ int	 sftp_tree_begin_file(struct sftp_tree *tree, const char *path);
  * append to it. The server of a lane that is lost may still do so when the file
  * has been copied over another. tree may be NULL.
  */
-void	 sftp_tree_truncates(struct sftp_tree *tree);
+void	 sftp_tree_not_idempotent(struct sftp_tree *tree);
 
 /*
  * Notes that a file that was started needs `bytes` less, as these are there

@@ -489,8 +489,8 @@ def test_nothing_that_is_marked_is_there(large, direction, tool, lanes):
 
 @BOTH
 def test_a_source_that_ends_in_a_mark(large, direction):
-    """A copy of what an interrupted copy has left, which is complete, and has
-    a neighbour that is not."""
+    """A complete copy of what an interrupted one has left stays, and is a
+    beginning when its source has grown."""
     size = marked(large, direction)
     os.rename(large.dest, large.source)
     large.dest.write_bytes(large.source.read_bytes())

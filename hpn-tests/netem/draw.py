@@ -102,7 +102,7 @@ class Draw:
         added if seeds miss. Returns the figures, for the page of results."""
         figures = {"draw": self.number}
         found = self.found(transfers)
-        of_limit, of_stock = self.ratios(found, statistics.median)
+        of_limit, of_stock, _ = self.ratios(found, statistics.median)
         error = [0, 0]
         if (self.spec.loss or self.spec.jitter_percent) and \
                 (of_limit < RAW_LEAST or of_stock < STOCK_LEAST):
@@ -111,13 +111,13 @@ class Draw:
             transfers.add(self.add_seeds(
                 [s for s in ALL_SEEDS if s not in self.seeds]))
             found = self.found(transfers)
-            of_limit, of_stock = self.ratios(found,
-                                             statistics.geometric_mean)
+            of_limit, of_stock, by = self.ratios(found,
+                                                 statistics.geometric_mean)
             error = [standard_error(found["ours"], found[what])
-                     for what in (self.limited_by(found), "stock")]
+                     for what in (by, "stock")]
             figures["seeds"] = len(found["ours"])
             figures["errors"] = [round(e, 4) for e in error]
-        ours, stock, raw = (found[what] for what in ("ours", "stock", "raw"))
+        ours, stock = found["ours"], found["stock"]
         m.note("MB/s: " + ", ".join(
             f"{what} {statistics.median(t.goodput() for t in those):.2f}"
             for what, those in found.items()))
@@ -148,21 +148,15 @@ class Draw:
                 for what, names in self.names.items()}
 
     def ratios(self, found, mean):
-        """Of ours to the limit and to stock, of the means of their goodputs"""
+        """Of ours to the limit and to stock, of the means of their goodputs,
+        and whose goodput is the limit: stock's or raw TCP's"""
         ours, stock, raw = (mean([t.goodput() for t in found[what]])
                             for what in ("ours", "stock", "raw"))
         limit = min(raw, self.share(found["raw"], raw))
-        if self.stock_receives:
-            # While a lost segment is sent again, its window stands still
-            limit = min(limit, stock)
-        return ours / limit, ours / stock
-
-    def limited_by(self, found):
-        """Whose luck decides on the limit: stock's where that is the limit"""
-        stock, raw = (statistics.geometric_mean(
-            [t.goodput() for t in found[what]]) for what in ("stock", "raw"))
-        return "stock" if self.stock_receives and \
-            stock < min(raw, self.share(found["raw"], raw)) else "raw"
+        # While a lost segment is sent again, stock's window stands still
+        by_stock = self.stock_receives and stock < limit
+        return (ours / (stock if by_stock else limit), ours / stock,
+                "stock" if by_stock else "raw")
 
     def share(self, transfers, raw):
         """MB/s that the window or the sender's requests allow where raw TCP
