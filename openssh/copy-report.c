@@ -38,9 +38,6 @@
 #include "tcp-limit.h"
 #include "xmalloc.h"
 
-/* Channels that are looked at: one that scp uses is among the first. */
-#define CHANNELS	8
-
 static struct tcp_held held;
 static char *host;		/* as known_hosts has it */
 static struct copy_login_files files;
@@ -82,8 +79,7 @@ glance(struct ssh *ssh, const struct tcp_info *ti, int blocked,
     uint64_t quiet_us, uint64_t now_us)
 {
 	struct tcp_held_look look = { 0 };
-	Channel *c;
-	int i;
+	int id = channel_find_open(ssh);
 
 	if (!tcp_held_is_due(&held, now_us) || !quick_pair_is_watched())
 		return;
@@ -94,10 +90,9 @@ glance(struct ssh *ssh, const struct tcp_info *ti, int blocked,
 	look.received = ti->tcpi_bytes_received;
 	look.quiet_us = quiet_us;
 	look.buffers_us = ti->tcpi_rwnd_limited + ti->tcpi_sndbuf_limited;
-	for (i = 0; i < CHANNELS; i++) {
-		if ((c = channel_by_id(ssh, i)) != NULL)
-			look.window_us += channel_sender_held_us(c, now_us);
-	}
+	if (id != -1)
+		look.window_us = channel_sender_held_us(
+		    channel_by_id(ssh, id), now_us);
 	look.resent = ti->tcpi_total_retrans;
 	look.rcv_wnd = ti->tcpi_rcv_ssthresh;
 	look.blocked = blocked;

@@ -152,6 +152,19 @@ def test_a_large_file(large, tool):
     assert read(large.sshd.log).count("Accepted publickey") == 1
 
 
+def test_auto_says_nothing(far):
+    """While ssh looks at the connection, for connections=auto."""
+    with open(far.source, "wb") as f:
+        f.write(content(2 * MIB))
+    argv = far.serve().direct("scp", "put", more=("-X", "connections=auto"))
+    argv.remove("-v")
+    done = far.here.run(argv)
+    assert [line for line in done.stderr.splitlines()
+            if not line.startswith("Warning: Permanently added")] == []
+    assert (done.returncode, done.stdout) == (0, "")
+    assert digests(far.source) == digests(far.dest)
+
+
 @TOOLS
 def test_a_tree(tree, tool):
     assert tree.serve().copy(tool, "put", recursive=True) > 1
