@@ -103,8 +103,9 @@ sees_written(const struct sftp_tree *tree, struct sftp_conn *first,
 }
 
 /*
- * Returns 1 if the other connection sees a directory that is made in `path` for
- * a moment.
+ * Returns 1 if the other connection sees a directory that the first one makes in
+ * `path`. The other one removes it: it has nothing else to do, while a request
+ * of the first one waits behind files. So an end soon after seldom leaves it.
  */
 static int
 sees_new(struct sftp_conn *first, struct sftp_conn *other, const char *path)
@@ -115,8 +116,13 @@ sees_new(struct sftp_conn *first, struct sftp_conn *other, const char *path)
 
 	xasprintf(&made, "%s/.scp-%08x%08x", path, arc4random(), arc4random());
 	if (sftp_request_dir(first, made, 1) == SSH2_FX_OK) {
-		sees = sftp_request_stat(other, made, NULL, 0, &a) == 0;
-		(void)sftp_request_dir(first, made, 0);
+		if (sftp_request_dir(other, made, 0) == SSH2_FX_OK)
+			sees = 1;
+		else {
+			sees = sftp_request_stat(other, made, NULL, 0,
+			    &a) == 0;
+			(void)sftp_request_dir(first, made, 0);
+		}
 	}
 	free(made);
 	return sees;

@@ -197,6 +197,32 @@ def test_another_machine(large, direction):
         assert (large.path / "other" / name).read_bytes() == other
 
 
+NO_RMDIR = f"exec {SERVER} -e -l debug -P rmdir 2>> log"
+
+
+def strays(place):
+    return list(place.dest.glob(".scp-*"))
+
+
+def test_the_other_lane_removes(place):
+    """What the first one makes for the check of a lane: a request of its own
+    would wait behind files, and an end leave more behind."""
+    tree(place.source, 60)
+    place.serve(first=NO_RMDIR)
+    assert place.copy("scp", "put", "-l80000") == (0, "")
+    assert strays(place) == []
+    assert len([n for n in place.moved() if n > 100_000]) > 1
+
+
+def test_no_lane_removes(place):
+    """It stays, but the lanes are of use."""
+    tree(place.source, 60)
+    place.serve(first=NO_RMDIR, more=NO_RMDIR)
+    assert place.copy("scp", "put", "-l80000") == (0, "")
+    assert len(strays(place)) == 3
+    assert len([n for n in place.moved() if n > 100_000]) > 1
+
+
 @BOTH
 def test_another_machine_and_a_tree(place, direction):
     tree(place.source, 60)
