@@ -32,10 +32,12 @@
 #include "channel-sender.h"
 #include "copy-login.h"
 #include "copy-report.h"
+#include "misc.h"
 #include "packet.h"
 #include "quick-pair.h"
 #include "tcp-held.h"
 #include "tcp-limit.h"
+#include "tcp-path.h"
 #include "xmalloc.h"
 
 static struct tcp_held held;
@@ -73,6 +75,18 @@ copy_report_logged_in(struct ssh *ssh)
 }
 
 #if defined(__linux__) && defined(TCP_INFO)
+/* Returns the bytes that TCP's buffers allow in flight, if they grow so far. */
+static uint64_t
+room(const struct tcp_info *ti)
+{
+	static int initial, wmem_max;
+
+	if (wmem_max == 0)
+		tcp_path_kernel_sizes("tcp_wmem", &initial, &wmem_max);
+	/* Half of a buffer is data. */
+	return MINIMUM(ti->tcpi_snd_wnd, (uint64_t)wmem_max / 2);
+}
+
 /* A glance at the socket: takes a look, if it is time to. */
 static void
 glance(struct ssh *ssh, const struct tcp_info *ti, int blocked,
@@ -95,10 +109,12 @@ glance(struct ssh *ssh, const struct tcp_info *ti, int blocked,
 		    channel_by_id(ssh, id), now_us);
 	look.resent = ti->tcpi_total_retrans;
 	look.rcv_wnd = ti->tcpi_rcv_ssthresh;
+	look.in_flight = (uint64_t)ti->tcpi_unacked * ti->tcpi_snd_mss;
+	look.room = room(ti);
 	look.blocked = blocked;
 	look.filled = ti->tcpi_unacked >= ti->tcpi_snd_cwnd / 4 * 3;
 	tcp_held_add(&held, &look);
-	quick_pair_say_held(held.held_us, look.min_rtt_us);
+	quick_pair_say_held(held.held_us, look.min_rtt_us, held.wide);
 }
 #endif
 

@@ -41,6 +41,7 @@ static int here = -1;		/* this process's end */
 static int there = -1;		/* that of the ssh to start */
 static int learned = -1;	/* what scp has told this ssh */
 static int watched;		/* 1: scp has asked for QUICK_PAIR_HELD */
+static int said_wide;		/* 1: this ssh has said QUICK_PAIR_WIDE */
 
 /* The longest message */
 #define MESSAGE_MAX	17
@@ -49,6 +50,7 @@ static int watched;		/* 1: scp has asked for QUICK_PAIR_HELD */
 static struct {
 	struct quick_pair_told told;
 	int	 may_send;
+	int	 wide;
 	uint64_t held_us, rtt_us;
 	u_char	 part[MESSAGE_MAX];	/* a message that is not yet whole */
 	size_t	 len;
@@ -97,18 +99,21 @@ quick_pair_parent(void)
 	end(&there);
 }
 
-/* Says a message. The other end may have gone, or not listen. */
-static void
+/*
+ * Says a message. Returns 0, or -1 if the other end has gone, or does not
+ * listen: most callers don't mind.
+ */
+static int
 say_all(const u_char *message, size_t len)
 {
-	if (here != -1)
-		(void)send(here, message, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return here != -1 && send(here, message, len,
+	    MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len ? 0 : -1;
 }
 
-static void
+static int
 say(u_char byte)
 {
-	say_all(&byte, 1);
+	return say_all(&byte, 1);
 }
 
 /* Returns the next byte, or -1 if there is none or the other end has gone. */
@@ -147,6 +152,10 @@ take_message(const u_char *m)
 		break;
 	case QUICK_PAIR_ASKS:
 		heard.told.asks = 1;
+		break;
+	case QUICK_PAIR_WIDE:
+	case QUICK_PAIR_NARROW:
+		heard.wide = m[0] == QUICK_PAIR_WIDE;
 		break;
 	case QUICK_PAIR_HELD:
 		heard.held_us = PEEK_U64(m + 1);
@@ -214,13 +223,13 @@ quick_pair_wait(int in)
 void
 quick_pair_sent(void)
 {
-	say(QUICK_PAIR_SENT);
+	(void)say(QUICK_PAIR_SENT);
 }
 
 void
 quick_pair_tell(int takes)
 {
-	say(takes ? QUICK_PAIR_TAKES : QUICK_PAIR_NOT);
+	(void)say(takes ? QUICK_PAIR_TAKES : QUICK_PAIR_NOT);
 }
 
 void
@@ -233,7 +242,7 @@ quick_pair_told(struct quick_pair_told *told)
 void
 quick_pair_watch(void)
 {
-	say(QUICK_PAIR_WATCH);
+	(void)say(QUICK_PAIR_WATCH);
 }
 
 void
@@ -242,6 +251,13 @@ quick_pair_held(uint64_t *held_us, uint64_t *rtt_us)
 	(void)take_all();
 	*held_us = heard.held_us;
 	*rtt_us = heard.rtt_us;
+}
+
+int
+quick_pair_is_wide(void)
+{
+	(void)take_all();
+	return heard.wide;
 }
 
 void
@@ -290,7 +306,7 @@ quick_pair_take(void)
 		return lowest;
 	here = lowest;
 	(void)fcntl(here, F_SETFD, FD_CLOEXEC);
-	say(QUICK_PAIR_HERE);
+	(void)say(QUICK_PAIR_HERE);
 	return lowest + 1;
 }
 
@@ -324,7 +340,7 @@ quick_pair_offer(void)
 
 	if (here == -1)
 		return 0;
-	say(QUICK_PAIR_SEND);
+	(void)say(QUICK_PAIR_SEND);
 	(void)poll(&pfd, 1, QUICK_PAIR_MS);
 	return listen_to();
 }
@@ -341,13 +357,13 @@ quick_pair_own(int connections, int socket)
 {
 	u_char m[3] = { QUICK_PAIR_OWN, connections, socket };
 
-	say_all(m, sizeof(m));
+	(void)say_all(m, sizeof(m));
 }
 
 void
 quick_pair_say_asks(void)
 {
-	say(QUICK_PAIR_ASKS);
+	(void)say(QUICK_PAIR_ASKS);
 }
 
 int
@@ -359,11 +375,14 @@ quick_pair_is_watched(void)
 }
 
 void
-quick_pair_say_held(uint64_t held_us, uint64_t rtt_us)
+quick_pair_say_held(uint64_t held_us, uint64_t rtt_us, int wide)
 {
 	u_char m[MESSAGE_MAX] = { QUICK_PAIR_HELD };
 
+	if (wide != said_wide &&
+	    say(wide ? QUICK_PAIR_WIDE : QUICK_PAIR_NARROW) == 0)
+		said_wide = wide;
 	POKE_U64(m + 1, held_us);
 	POKE_U64(m + 9, rtt_us);
-	say_all(m, sizeof(m));
+	(void)say_all(m, sizeof(m));
 }

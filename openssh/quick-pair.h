@@ -37,6 +37,10 @@
  *			QUICK_PAIR_HELD: how long the connection was held up
  *			(see tcp-held.h) in all, and its least RTT: 8 bytes
  *			each (us), most significant first
+ *			QUICK_PAIR_WIDE, QUICK_PAIR_NARROW: before that, where
+ *			it has changed: the peer's windows alone hold the
+ *			connection up now, and TCP is wide (see tcp-held.h); or
+ *			not, as at first
  *	scp to ssh	QUICK_PAIR_SENT: they are in ssh's standard input
  *			QUICK_PAIR_TAKES, QUICK_PAIR_NOT: whether the server's
  *			sftp takes them, for the next time
@@ -53,6 +57,8 @@
 #define QUICK_PAIR_OWN		'c'
 #define QUICK_PAIR_ASKS		'a'
 #define QUICK_PAIR_HELD		'u'
+#define QUICK_PAIR_WIDE		'v'
+#define QUICK_PAIR_NARROW	'i'
 #define QUICK_PAIR_SENT		's'
 #define QUICK_PAIR_TAKES	'y'
 #define QUICK_PAIR_NOT		'n'
@@ -111,6 +117,12 @@ void	 quick_pair_watch(void);
  */
 void	 quick_pair_held(uint64_t *held_us, uint64_t *rtt_us);
 
+/*
+ * Returns 1 if ssh has said last that the peer's windows alone hold the
+ * connection up, and that TCP is wide; else 0.
+ */
+int	 quick_pair_is_wide(void);
+
 /* Closes scp's end, which is of no use any more. */
 void	 quick_pair_close(void);
 
@@ -143,7 +155,10 @@ void	 quick_pair_say_asks(void);
 /* Returns 1 if scp has asked to be told how long the connection is held up. */
 int	 quick_pair_is_watched(void);
 
-/* Tells it (us), unless scp is too busy to listen. */
-void	 quick_pair_say_held(uint64_t held_us, uint64_t rtt_us);
+/*
+ * Tells it (us), and whether TCP is wide (1 or 0), unless scp is too busy to
+ * listen.
+ */
+void	 quick_pair_say_held(uint64_t held_us, uint64_t rtt_us, int wide);
 
 #endif /* QUICK_PAIR_H */

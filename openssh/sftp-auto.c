@@ -39,17 +39,36 @@ static struct {
 	uint64_t held_us;	/* as ssh said it last */
 	uint64_t all_held_us;	/* of all connections, added up */
 	double asked_s;		/* time of the last question */
+	u_int lost;		/* lanes that were lost at the beginning */
 	u_int due;		/* connections to open now */
 } state;
+
+/* Counts the lanes. Returns how many were refused or are lost. */
+static u_int
+count_lanes(struct sftp_grow_facts *f)
+{
+	u_int i, lost = 0;
+
+	for (i = 0; i < SFTP_LANES; i++) {
+		f->lanes += sftp_lane(i)->state == SFTP_LANE_OPEN;
+		f->opening += sftp_lane(i)->state == SFTP_LANE_OPENING;
+		lost += sftp_lane(i)->state == SFTP_LANE_LOST;
+	}
+	return lost;
+}
 
 void
 sftp_auto_begin(int paced)
 {
 	struct sftp_grow_params params = sftp_grow_connections;
+	struct sftp_grow_facts f = { 0 };
+	const struct sftp_parts *file = state.file;
 
 	if (!paced)
 		params.burst_us = 0;
 	memset(&state, 0, sizeof(state));
+	state.file = file;
+	state.lost = count_lanes(&f);
 	sftp_grow_init(&state.grow, &params, 0);
 }
 
@@ -57,21 +76,6 @@ void
 sftp_auto_file(const struct sftp_parts *parts)
 {
 	state.file = parts;
-}
-
-/* Counts the lanes. Returns 1 if one of them was refused or is lost. */
-static int
-count_lanes(struct sftp_grow_facts *f)
-{
-	int lost = 0;
-	u_int i;
-
-	for (i = 0; i < SFTP_LANES; i++) {
-		f->lanes += sftp_lane(i)->state == SFTP_LANE_OPEN;
-		f->opening += sftp_lane(i)->state == SFTP_LANE_OPENING;
-		lost |= sftp_lane(i)->state == SFTP_LANE_LOST;
-	}
-	return lost;
 }
 
 /* Adds up the time that the connections waited for one more. */
@@ -102,7 +106,7 @@ sftp_auto_wants(double now_s)
 	if (now_s - state.asked_s > PAUSE_S)
 		sftp_grow_restart(&state.grow);
 	state.asked_s = now_s;
-	if (count_lanes(&f))
+	if (count_lanes(&f) > state.lost)
 		sftp_grow_refused(&state.grow);
 	add_held(&f);
 	f.waited_us = sftp_bottleneck_waited_us();

@@ -27,7 +27,10 @@
 
 struct sftp_parts;
 
-/* Begins anew. If `paced` is 0, connections may begin as fast as they help. */
+/*
+ * Begins anew, also within a copy. If `paced` is 0, connections may begin as
+ * fast as they help.
+ */
 void	 sftp_auto_begin(int paced);
 
 /* Says which file is copied in parts now, alone or of a tree; NULL: none. */

@@ -100,15 +100,38 @@ is_refused(void)
 	return 0;
 }
 
+/*
+ * With auto: says whether sessions of the first connection are what helps, and
+ * makes them the lanes when more of them are of use. Where TCP's buffers would
+ * hold them up, too, they are not: each connection has its own.
+ */
+static int
+are_sessions(double now_s)
+{
+	u_int wanted;
+
+	if (!automatic || !sftp_lane_sessions_are_there())
+		return 0;
+	wanted = sftp_lane_sessions_want(now_s);
+	if (!quick_pair_is_wide())
+		return 0;
+	if (wanted != 0 && sftp_lane_sessions_use())
+		debug("%u more sessions, beside 1", wanted);
+	return 1;
+}
+
 static int
 may_connect(void *ctx, double now_s)
 {
+	if (are_sessions(now_s))
+		return 0;
 	if (!automatic && is_refused())
 		return 0;
 	if (paced && !direct && !sftp_spacing_may(&spacing, now_s))
 		return 0;
 	if (automatic && !sftp_auto_wants(now_s))
 		return 0;
+	sftp_lane_sessions_end();
 	sftp_spacing_begin(&spacing, now_s);
 	return 1;
 }
@@ -198,6 +221,13 @@ set_number(int n)
 		sftp_auto_begin(paced);
 	sftp_lanes_source(&source);
 	sftp_lanes_max(automatic ? BDP_OPTIONS_CONNECTIONS : MAXIMUM(n, 1));
+}
+
+/* With auto: there are no sessions after all. */
+static void
+without_sessions(void)
+{
+	set_number(0);
 }
 
 /* The program is our ssh: takes NO_TOUCH back. */
@@ -304,13 +334,14 @@ sftp_connections_ready(void)
 		return;
 	n = number();
 	quick_pair_told(&told);
-	if (n != 1 || !told.own)
+	if (n > 1 || !told.own)
 		sftp_lane_sessions_end();
-	else if (sftp_lane_sessions_use()) {
+	else if (n == 1 && sftp_lane_sessions_use()) {
 		quick_pair_close();
 		return;
 	}
 	set_number(n);
+	sftp_lane_sessions_on_none(n == 0 ? without_sessions : NULL);
 	if (n == 0) {
 		quick_pair_watch();
 		return;

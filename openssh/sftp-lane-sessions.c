@@ -48,6 +48,7 @@ static struct {
 	struct sftp_grow grow;
 	double	 asked_s;
 	u_int	 due;			/* lanes to open now */
+	void	 (*on_none)(void);
 } state = { .asked = -1 };
 
 /* Returns the socket to the first lane's ssh, or NULL. */
@@ -111,6 +112,8 @@ more(double now_s)
 	if (r == -1 || sftp_grow_done(&state.grow)) {
 		debug("%u sessions", f.lanes);
 		sftp_lane_sessions_end();
+		if (f.lanes == 1 && state.on_none != NULL)
+			state.on_none();
 		return 0;
 	}
 	if (r == 0)
@@ -125,16 +128,38 @@ more(double now_s)
 	return sftp_grow_step(&state.grow, &f);
 }
 
+u_int
+sftp_lane_sessions_want(double now_s)
+{
+	if (state.due == 0)
+		state.due = more(now_s);
+	return state.due;
+}
+
+void
+sftp_lane_sessions_on_none(void (*none)(void))
+{
+	state.on_none = none;
+}
+
+int
+sftp_lane_sessions_are_there(void)
+{
+	return sessions() != NULL && !sftp_session_is_closed(sessions());
+}
+
 /* The callbacks of a struct sftp_lane_source */
 
 static int
 may_open(void *ctx, double now_s)
 {
-	if (state.due == 0 && (state.due = more(now_s)) != 0)
+	u_int due = state.due;
+
+	if (sftp_lane_sessions_want(now_s) == 0)
+		return 0;
+	if (due == 0)
 		debug("%u more sessions, beside %u", state.due,
 		    sftp_lanes_open());
-	if (state.due == 0)
-		return 0;
 	state.due--;
 	return 1;
 }
@@ -173,9 +198,7 @@ sftp_lane_sessions_use(void)
 		.same_peer = 1, .what = "session"
 	};
 
-	if (sessions() == NULL)
-		return 0;
-	if (sftp_session_is_closed(sessions())) {
+	if (!sftp_lane_sessions_are_there()) {
 		sftp_lane_sessions_end();
 		return 0;
 	}

@@ -31,6 +31,24 @@ void	 sftp_lane_sessions_prepare(void);
  */
 int	 sftp_lane_sessions_use(void);
 
+/*
+ * With connections=auto, before lanes are sessions: returns 1 if ssh opens more
+ * of them, else 0.
+ */
+int	 sftp_lane_sessions_are_there(void);
+
+/*
+ * Then: returns how many more of them are of use at time now_s. Call it often,
+ * as it measures. What it has returned stays until sessions are opened.
+ */
+u_int	 sftp_lane_sessions_want(double now_s);
+
+/*
+ * Has a function called when there will be no more sessions, and there is one
+ * lane; NULL: none.
+ */
+void	 sftp_lane_sessions_on_none(void (*none)(void));
+
 /* There will be no more sessions: ssh tells the server so. */
 void	 sftp_lane_sessions_end(void);
 

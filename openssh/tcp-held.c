@@ -89,13 +89,16 @@ sender_us(struct tcp_held *h, const struct tcp_held_look *look,
     uint64_t took_us)
 {
 	const struct tcp_held_look *last = &h->last;
-	uint64_t held_us;
+	uint64_t buffers_us = increase(look->buffers_us, last->buffers_us);
+	uint64_t window_us = increase(look->window_us, last->window_us);
 
-	if (look->blocked || (h->lossy != 0 && look->filled))
+	if (h->lossy != 0 && look->filled)
 		return took_us;
-	held_us = MAXIMUM(increase(look->buffers_us, last->buffers_us),
-	    increase(look->window_us, last->window_us));
-	return MINIMUM(held_us, took_us);
+	h->wide = window_us > buffers_us &&
+	    look->room / TCP_HELD_WIDE >= look->in_flight;
+	if (look->blocked)
+		return took_us;
+	return MINIMUM(MAXIMUM(buffers_us, window_us), took_us);
 }
 
 /*
@@ -135,6 +138,7 @@ tcp_held_add(struct tcp_held *h, const struct tcp_held_look *look)
 	received = look->received - last->received;
 	rate = tcp_limit_bytes(MAXIMUM(acked, received), 1000000, took_us);
 	note_losses(h, look);
+	h->wide = 0;
 	if (rate >= TCP_LIMIT_IDLE && !is_queued(look))
 		h->held_us += acked >= received ?
 		    sender_us(h, look, took_us) :

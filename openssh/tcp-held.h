@@ -41,6 +41,8 @@ struct tcp_held_look {
 	uint64_t window_us;	/* total time that channels' windows did */
 	uint64_t resent;	/* total of segments */
 	uint64_t rcv_wnd;	/* window (bytes) that ours can be */
+	uint64_t in_flight;	/* bytes */
+	uint64_t room;		/* bytes in flight that TCP's buffers allow */
 	int	 blocked;	/* 1: our send buffer is full */
 	int	 filled;	/* 1: the congestion window is in use */
 };
@@ -54,6 +56,9 @@ struct tcp_held_look {
 /* Looks for which a loss counts */
 #define TCP_HELD_LOSSY		8
 
+/* TCP is wide if it allows so many times what is in flight. */
+#define TCP_HELD_WIDE		3
+
 /* All zero to start with */
 struct tcp_held {
 	struct tcp_held_look last;
@@ -65,6 +70,9 @@ struct tcp_held {
 					 * losses */
 	u_int	 lost;			/* looks since the first loss that
 					 * none explained; 0: there was none */
+	int	 wide;			/* 1: at the last look the peer's
+					 * windows alone held it up, and TCP
+					 * was wide */
 };
 
 /* Returns 1 if it is time for the next look. */

@@ -107,6 +107,38 @@ def of_one(scene, measured):
                      seconds(scene, "one"), 1.02, "{:.3f}")
 
 
+def wide(path="1g-50ms", count=500 * MB, **fields):
+    """Raised buffers, a server of stock: sessions come by themselves there."""
+    fields = {"tcp_buffers": "raised", **fields}
+    if "tree" not in fields:
+        fields["solid"] = 1
+    return {"one": copy("put", path, count, **fields),
+            "auto": copy("put", path, count, connections="auto", **fields)}
+
+
+@scenario("connections-auto-wide-put", **wide())
+@scenario("connections-auto-wide-tree-put", "netem",
+          **wide(count=60 << 24, tree=[1, 60, 1 << 24]))
+def test_auto_takes_sessions(scene, measured):
+    """Where a server's window alone holds an upload up, auto takes sessions,
+    as a copy does for which nobody has asked."""
+    log = scene["auto"].read("ssh.log")
+    for what in "session", "connection":
+        more = len(re.findall(rf"\d+ more {what}s", log))
+        measured.holds(f"more {what}s: {more}", (more > 0) ==
+                       (what == "session"))
+    of_one(scene, measured)
+
+
+@scenario("connections-auto-refused-put", "netem",
+          **wide(sshd_options=["MaxSessions 1"]))
+def test_auto_and_refused_sessions(scene, measured):
+    """Where the server refuses sessions, auto takes connections."""
+    measured.at_least("connections", connections(scene, "auto"), 5, "{}")
+    measured.at_most("auto: of one's time", seconds(scene, "auto") /
+                     seconds(scene, "one"), 0.6, "{:.3f}")
+
+
 SEEDS = range(1, 6)
 
 

@@ -95,13 +95,14 @@ def start_sshd(host, tree, spec):
         "sshd.log" if host == "server" else f"sshd-{host}.log")
     lines = [f"HostKey {LAB}/host", f"AuthorizedKeysFile {LAB}/user.pub",
              "StrictModes no", "PermitRootLogin yes", "UsePAM no",
-             "PidFile none", "LogLevel DEBUG2", "MaxSessions 100",
+             "PidFile none", "LogLevel DEBUG2",
              f"Subsystem sftp {tree}/sftp-server",
              f"SetEnv PATH={tree}:/usr/bin:/bin"]
     for name in ("session", "auth"):    # programs of their own since 9.8, 10.0
         if os.path.exists(f"{tree}/sshd-{name}"):
             lines.append(f"Sshd{name.title()}Path {tree}/sshd-{name}")
-    lines += spec.get("sshd_options", [])
+    # The first line of an option counts.
+    lines += [*spec.get("sshd_options", []), "MaxSessions 100"]
     with open(config, "w") as f:
         f.write("\n".join(lines) + "\n")
     sshd = on(host, [f"{tree}/sshd", "-D", "-f", config, "-E", log])

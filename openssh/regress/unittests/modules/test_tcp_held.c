@@ -248,6 +248,47 @@ lane(void)
 	free(list);
 }
 
+/*
+ * Returns 1 if TCP is wide where it has that much room for a MiB in flight, and
+ * in a round trip the peer's windows and TCP's buffers hold it up for so long.
+ */
+static int
+is_wide(uint64_t room, uint64_t window_us, uint64_t buffers_us, u_int lossy)
+{
+	struct tcp_held_look look = { .at_us = 1000000, .rtt_us = RTT_US,
+	    .min_rtt_us = RTT_US, .filled = 1, .in_flight = MIB,
+	    .room = room };
+	struct tcp_held h = { .lossy = lossy };
+
+	tcp_held_add(&h, &look);
+	look.at_us += RTT_US;
+	look.acked += MIB;
+	look.window_us += window_us;
+	look.buffers_us += buffers_us;
+	tcp_held_add(&h, &look);
+	return h.wide;
+}
+
+static void
+wide(void)
+{
+	const uint64_t room = TCP_HELD_WIDE * MIB;
+	struct tcp_held_look look = { .at_us = 1000000 + RTT_US,
+	    .rtt_us = RTT_US, .min_rtt_us = RTT_US };
+	struct tcp_held h = { .last = { .at_us = 1000000 }, .wide = 1 };
+
+	ASSERT_INT_EQ(is_wide(room, RTT_US, 0, 0), 1);
+	ASSERT_INT_EQ(is_wide(room - TCP_HELD_WIDE, RTT_US, 0, 0), 0);
+	ASSERT_INT_EQ(is_wide(0, RTT_US, 0, 0), 0);
+	ASSERT_INT_EQ(is_wide(room, RTT_US, RTT_US - 1, 0), 1);
+	ASSERT_INT_EQ(is_wide(room, RTT_US, RTT_US, 0), 0);
+	ASSERT_INT_EQ(is_wide(room, 0, 0, 0), 0);
+	ASSERT_INT_EQ(is_wide(room, RTT_US, 0, 1), 0);
+	/* Nothing is sent. */
+	tcp_held_add(&h, &look);
+	ASSERT_INT_EQ(h.wide, 0);
+}
+
 void
 test_tcp_held(void)
 {
@@ -267,6 +308,9 @@ test_tcp_held(void)
 	queue(RTT_US, 2000);
 	queue(4000, 1000);
 	losses();
+	TEST_DONE();
+	TEST_START("tcp held: when TCP is wide");
+	wide();
 	TEST_DONE();
 	TEST_START("copy lane: the login");
 	lane();
