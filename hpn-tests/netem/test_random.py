@@ -81,12 +81,12 @@ def test_a_draw_can_fail(measured, ours, missed):
 
 
 class Seeds(dict):
-    """Transfers: those with the first seeds, and then with more, have these
-    goodputs."""
+    """Transfers: those with the first seeds have these goodputs, and then
+    those that are added."""
 
-    def __init__(self, draw, first, more):
+    def __init__(self, draw, first, *more):
         super().__init__()
-        self.draw, self.more = draw, more
+        self.draw, self.more = draw, list(more)
         self.give(first)
 
     def give(self, goodputs):
@@ -95,8 +95,9 @@ class Seeds(dict):
             self.update((n, Fake(mb)) for n, mb in zip(new, goodputs[what]))
 
     def add(self, specs):
-        assert len(specs) == len(self.more["ours"]) * 3
-        self.give(self.more)
+        more = self.more.pop(0)
+        assert len(specs) == len(more["ours"]) * 3
+        self.give(more)
 
 
 @pytest.mark.parametrize("chance, first, more, of_stock, missed", [
@@ -119,6 +120,22 @@ def test_a_draw_with_chance(measured, chance, first, more, of_stock, missed):
     assert bool(found) == missed, found
     assert figures["of_stock"] == pytest.approx(of_stock, abs=0.002)
     assert figures.get("seeds") == (9 if more else None)
+
+
+@pytest.mark.parametrize("last, missed", [(100, False), (60, True)])
+def test_nine_seeds_may_be_too_few(measured, last, missed):
+    """They differ so much that only more tell."""
+    draw = next(d for d in map(Draw, range(200)) if d.spec.loss and
+                not d.holds_credit and bdp(d.spec) < BUDGET)
+    first, more, most = (30, 100, 80), (50, 100) * 3, (last, last + 1) * 13
+    others = [(100, 101, 99) * n for n in (1, 2, 9)]
+    transfers = Seeds(draw, *(
+        {"ours": ours, "stock": other, "raw": other}
+        for ours, other in zip((first, more, (*most, last)), others)))
+    figures = draw.check(measured, transfers)
+    found, measured.missed = measured.missed, []
+    assert bool(found) == missed, found
+    assert figures["seeds"] == 36
 
 
 def test_requests_are_a_limit():
