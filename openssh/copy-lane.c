@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "copy-lane.h"
 #include "log.h"
@@ -35,6 +36,7 @@ copy_lane_login(char **pubkey_algorithms, int *batch_mode)
 	if (getenv(COPY_LANE_ENV) == NULL)
 		return;
 	*batch_mode = 1;
+	(void)alarm(COPY_LANE_LOGIN_S);
 	if (*pubkey_algorithms == NULL)
 		return;
 	if ((without = match_filter_denylist(*pubkey_algorithms,
@@ -42,4 +44,11 @@ copy_lane_login(char **pubkey_algorithms, int *batch_mode)
 		fatal_f("match_filter_denylist failed");
 	free(*pubkey_algorithms);
 	*pubkey_algorithms = without;
+}
+
+void
+copy_lane_logged_in(void)
+{
+	if (getenv(COPY_LANE_ENV) != NULL)
+		(void)alarm(0);
 }

@@ -27,6 +27,7 @@
 #include "openbsd-compat/sys-queue.h"
 
 #include "channels.h"
+#include "copy-lane.h"
 #include "copy-login.h"
 #include "copy-report.h"
 #include "kex.h"
@@ -289,6 +290,7 @@ quick_login_done(struct ssh *ssh, const char *method)
 	struct quick_entry e;
 
 	copy_login_done(method);
+	copy_lane_logged_in();
 	copy_report_logged_in(ssh);
 	if (quick.mode == QUICK_START_NO)
 		return;

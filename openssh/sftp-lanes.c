@@ -28,6 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "copy-lane.h"
 #include "log.h"
 #include "misc.h"
 #include "sshbuf.h"
@@ -39,7 +40,7 @@
 #include "sftp-lanes.h"
 
 /* Time (s) after which a lane that has not opened, or answered, is given up */
-#define OPEN_MAX_S	20
+#define OPEN_MAX_S	COPY_LANE_LOGIN_S
 
 /* Time (s) in which a lane's process may end by itself at the end */
 #define KILL_S		1

@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../test_helper/test_helper.h"
 
@@ -234,13 +235,20 @@ lane(void)
 	    "sk-ecdsa-sha2-nistp256@openssh.com,ssh-rsa"), *none = NULL;
 	int batch_mode = 0;
 
+	/* One of somebody else's */
+	(void)alarm(1000);
 	unsetenv(COPY_LANE_ENV);
 	copy_lane_login(&list, &batch_mode);
+	copy_lane_logged_in();
 	ASSERT_PTR_NE(strstr(list, "sk-"), NULL);
 	ASSERT_INT_EQ(batch_mode, 0);
+	ASSERT_U_INT_NE(alarm(0), 0);
 	setenv(COPY_LANE_ENV, "1", 1);
 	copy_lane_login(&list, &batch_mode);
+	ASSERT_U_INT_NE(alarm(0), 0);
 	copy_lane_login(&none, &batch_mode);
+	copy_lane_logged_in();
+	ASSERT_U_INT_EQ(alarm(0), 0);
 	unsetenv(COPY_LANE_ENV);
 	ASSERT_STRING_EQ(list, "ssh-ed25519,ssh-rsa");
 	ASSERT_PTR_EQ(none, NULL);
