@@ -103,9 +103,10 @@ sees_written(const struct sftp_tree *tree, struct sftp_conn *first,
 }
 
 /*
- * Returns 1 if the other connection sees a directory that the first one makes in
- * `path`. The other one removes it: it has nothing else to do, while a request
- * of the first one waits behind files. So an end soon after seldom leaves it.
+ * Returns 1 if the other connection sees a directory that the first one makes
+ * in `path`. The other one removes it: it has nothing else to do, while a
+ * request of the first one waits behind files. So an end soon after seldom
+ * leaves it.
  */
 static int
 sees_new(struct sftp_conn *first, struct sftp_conn *other, const char *path)
