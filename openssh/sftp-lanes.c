@@ -227,7 +227,6 @@ begin_lane(struct sftp_lane *lane, double now_s)
 	int r;
 
 	lane->state = SFTP_LANE_OPENING;
-	lane->conn = NULL;
 	lane->began_s = now_s;
 	new_buffers(lane);
 	set_nonblock(lane->fd_in);

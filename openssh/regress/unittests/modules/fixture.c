@@ -17,10 +17,13 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../test_helper/test_helper.h"
 
@@ -61,6 +64,24 @@ fixture_run_both(const char *name, void (*test)(int))
 	test(0);
 	test(1);
 	TEST_DONE();
+}
+
+void
+fixture_tcp(int *here, int *there)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	socklen_t len = sizeof(sin);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ASSERT_INT_EQ(bind(listener, (struct sockaddr *)&sin, len), 0);
+	ASSERT_INT_EQ(listen(listener, 1), 0);
+	ASSERT_INT_EQ(getsockname(listener, (struct sockaddr *)&sin, &len), 0);
+	*here = socket(AF_INET, SOCK_STREAM, 0);
+	ASSERT_INT_EQ(connect(*here, (struct sockaddr *)&sin, len), 0);
+	*there = accept(listener, NULL, NULL);
+	ASSERT_INT_NE(*there, -1);
+	close(listener);
 }
 
 static const char *listened_for;

@@ -39,6 +39,9 @@ void	 fixture_run(const char *name, void (*test)(void));
 /* Runs test(0) and test(1) under one name. */
 void	 fixture_run_both(const char *name, void (*test)(int));
 
+/* Makes a TCP connection over the loopback interface, and gives both ends. */
+void	 fixture_tcp(int *here, int *there);
+
 /* What was logged since fixture_listen(). */
 struct heard {
 	char lines[4096];	/* each ends with a newline */

@@ -121,7 +121,7 @@ static void
 test_known(void)
 {
 	size_t before, i;
-	char path[64], *names[] = { "/dev/null", path };
+	char path[64], name[256], *names[] = { "/dev/null", path };
 	struct copy_login_files files = { names, names, 1, 1, 0 };
 	struct kex kex = { 0 };
 	struct ssh ssh = { .kex = &kex };
@@ -156,6 +156,13 @@ test_known(void)
 	ASSERT_INT_EQ(copy_login_is_known(&ssh, "[host]:22", &files), 1);
 	ASSERT_INT_EQ(copy_login_is_known(&ssh, "[host]:2222", &files), 1);
 	ASSERT_INT_EQ(copy_login_is_known(&ssh, "[hosts]:22", &files), 0);
+	memset(name, 'h', sizeof(name));
+	name[0] = '[';
+	strlcpy(name + sizeof(name) - 4, "]:1", 4);
+	before = mallinfo2().uordblks;
+	for (i = 0; i < 100; i++)
+		ASSERT_INT_EQ(copy_login_is_known(&ssh, name, &files), 0);
+	ASSERT_SIZE_T_LT(mallinfo2().uordblks, before + 100 * 64);
 	ASSERT_INT_EQ(copy_login_is_known(&ssh, "[host", &files), 0);
 	files.elsewhere = 1;
 	ASSERT_INT_EQ(copy_login_is_known(&ssh, "hosts", &files), 1);

@@ -152,6 +152,7 @@ guesses(void)
 	static const char *many = "k0,k1,k2,k3";
 	char name[sizeof(((struct quick_entry *)NULL)->kex) + 1];
 	struct quick_entry e;
+	size_t before, i;
 
 	TEST_START("key exchange, the list decides up to the one negotiated");
 	ASSERT_INT_EQ(quick_entry_new(&e, "h", "u"), 0);
@@ -179,6 +180,19 @@ guesses(void)
 	    SSH_ERR_INVALID_ARGUMENT);
 	name[sizeof(name) - 2] = '\0';
 	ASSERT_INT_EQ(quick_entry_set_kex(&e, name, name, "b"), 0);
+	TEST_DONE();
+
+	TEST_START("quick_hosts, an entry leaves no memory behind");
+	before = mallinfo2().uordblks;
+	for (i = 0; i < 100; i++) {
+		ASSERT_INT_EQ(quick_entry_new(&e, "h", "u"), 0);
+		ASSERT_INT_EQ(quick_entry_digest(e.host, "u", "k", "host key",
+		    e.login, sizeof(e.login)), 0);
+		ASSERT_INT_EQ(quick_entry_set_kex(&e, "k1", many, "b"), 0);
+		ASSERT_INT_EQ(quick_entry_leads_to(&e, many), 1);
+	}
+	/* Less than the smallest piece for each */
+	ASSERT_SIZE_T_LT(mallinfo2().uordblks, before + 100 * 24);
 	TEST_DONE();
 
 	TEST_START("key exchange, not guessed for a day after a wrong guess");

@@ -31,7 +31,12 @@
 #include "../test_helper/test_helper.h"
 
 #include "packet.h"
+#include "channels.h"
+#include "log.h"
 #include "tcp-limit.h"
+#include "tcp-path.h"
+#include "conn.h"
+#include "fixture.h"
 
 void test_tcp_limit(void);
 
@@ -76,6 +81,10 @@ static const struct {
 	    "the sender's TCP buffer was full 60 % of the time: "
 	    "raise net.ipv4.tcp_wmem on this machine" PACKAGE,
 	    10 * MIB, 0, 4 * S / 10, 6 * S / 10, 3 * MIB, 0, 0, 0 },
+	{ "two that are as large: the one that this end can raise",
+	    "the sender's TCP buffer was full 90 % of the time: "
+	    "raise net.ipv4.tcp_wmem on this machine" PACKAGE,
+	    10 * MIB, 0, 9 * S / 10, 9 * S / 10, 3 * MIB, 0, 0, 0 },
 	{ "ours to receive",
 	    "the receiver's TCP buffer was full 100 % of the time: "
 	    "raise net.ipv4.tcp_rmem on this machine" PACKAGE,
@@ -200,25 +209,6 @@ blocked(void)
 	TEST_DONE();
 }
 
-/* A TCP connection over the loopback interface, in both directions. */
-static void
-connected(int *here, int *there)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET };
-	socklen_t len = sizeof(sin);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-
-	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	ASSERT_INT_EQ(bind(listener, (struct sockaddr *)&sin, len), 0);
-	ASSERT_INT_EQ(listen(listener, 1), 0);
-	ASSERT_INT_EQ(getsockname(listener, (struct sockaddr *)&sin, &len), 0);
-	*here = socket(AF_INET, SOCK_STREAM, 0);
-	ASSERT_INT_EQ(connect(*here, (struct sockaddr *)&sin, len), 0);
-	*there = accept(listener, NULL, NULL);
-	ASSERT_INT_NE(*there, -1);
-	close(listener);
-}
-
 static void
 looks(void)
 {
@@ -228,7 +218,7 @@ looks(void)
 	int i, here, there;
 
 	TEST_START("what a socket says");
-	connected(&here, &there);
+	fixture_tcp(&here, &there);
 	ssh = ssh_packet_set_connection(NULL, here, here);
 	ASSERT_PTR_NE(ssh, NULL);
 	ASSERT_INT_EQ(write(here, data, sizeof(data)), sizeof(data));
