@@ -125,6 +125,35 @@ def test_what_makes_no_difference_does_not_count():
         (3, {"found": 1, "kept": 2})
 
 
+def test_what_fails_anyway_finds_nothing(monkeypatch):
+    """It is left out, and other tests of the file are still asked. A test that
+    fails once only finds nothing either."""
+    lane = "hpn-tests/local/test_auto_lanes.py"
+    fails = {mutants.TOP: {f"{lane}::a"}, "faulty": {f"{lane}::a"}}
+    once, asked = [], []
+
+    def failing(top, test, without=()):
+        asked.append((top, test))
+        if top == "faulty" and once and test in once[0]:
+            return once.pop()
+        return next((t for t in sorted(fails[top]) if t.startswith(test) and
+                     t not in without), "")
+
+    monkeypatch.setattr(mutants, "failing", failing)
+    functional = mutants.Functional()
+    assert functional.find("faulty", "sftp-auto.c") == ""
+    assert asked == [("faulty", lane), (mutants.TOP, f"{lane}::a"),
+                     ("faulty", lane)]
+    fails["faulty"].add(f"{lane}::b")
+    assert functional.find("faulty", "sftp-auto.c") == f"{lane}::b"
+    fails["faulty"].clear()
+    once.append(f"{lane}::c")
+    assert functional.find("faulty", "sftp-auto.c") == ""
+    # A file of which nothing can be told
+    fails[mutants.TOP], fails["faulty"] = {lane}, {lane}
+    assert functional.find("faulty", "sftp-auto.c") == ""
+
+
 def test_tells_found_from_unfound(tmp_path, monkeypatch):
     """One that a unit test finds, one that the compiler drops, one that it
     refuses, and one that no unit test can find."""
