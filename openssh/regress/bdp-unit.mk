@@ -19,7 +19,7 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 # What the modules of windows ask the machine (modules/fake.c)
 BDP_FAKE=monotime_double tcp_path_probe tcp_path_fill_segments \
 	tcp_path_bound_unsent tcp_path_waiting tcp_path_kernel_sizes \
-	window_max_machine set_nodelay \
+	window_max_machine set_nodelay tcp_limit_on_glance \
 	window_init window_credit window_budget_ask \
 	sshbuf_len sshbuf_mem_resize poly1305_evp_start free
 BDP_MEMORY=malloc calloc realloc	# (modules/memory.c)
@@ -41,11 +41,13 @@ BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_bdp_options.c test_quick_start.c test_sftp_lanes.c \
 	test_tcp_held.c test_sftp_session.c test_sftp_sources.c \
 	test_copy_login.c test_sftp_names.c test_no_memory.c \
-	test_sftp_incomplete.c test_sftp_fiber.c
+	test_sftp_incomplete.c test_sftp_fiber.c test_sftp_requests.c \
+	test_copy_report.c
 BDP_SFTP=sftp-inflight.o sftp-bottleneck.o sftp-resume.o sftp-finish.o \
 	sftp-slots.o sftp-burst.o sftp-ahead.o sftp-plan.o sftp-end.o \
 	sftp-grow.o sftp-common.o sftp-parts.o sftp-mark.o sftp-spacing.o \
-	sftp-reply-form.o sftp-names.o sftp-incomplete.o sftp-fiber.o
+	sftp-reply-form.o sftp-names.o sftp-incomplete.o sftp-fiber.o \
+	sftp-requests.o
 BDP_CHANBUF=tests.c test_chanbuf.c
 
 bdp-test_modules: $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS)

@@ -26,6 +26,7 @@
 #include "window-budget.h"
 #include "window-control.h"
 #include "misc.h"
+#include "tcp-limit.h"
 #include "tcp-path.h"
 #include "sshbuf.h"
 #include "sshbuf-mem.h"
@@ -48,6 +49,10 @@ uint64_t __real_window_max_machine(void);
 uint64_t __wrap_window_max_machine(void);
 u_int	 __real_tcp_path_waiting(int);
 u_int	 __wrap_tcp_path_waiting(int);
+void	 __real_tcp_limit_on_glance(void (*)(struct ssh *,
+	    const struct tcp_info *, int, uint64_t, uint64_t));
+void	 __wrap_tcp_limit_on_glance(void (*)(struct ssh *,
+	    const struct tcp_info *, int, uint64_t, uint64_t));
 void	 __real_set_nodelay(int);
 void	 __wrap_set_nodelay(int);
 void	 __real_window_init(struct window_control *, uint32_t, int, uint64_t);
@@ -175,6 +180,14 @@ u_int
 __wrap_tcp_path_waiting(int fd)
 {
 	return fake.waiting != 0 ? fake.waiting : __real_tcp_path_waiting(fd);
+}
+
+void
+__wrap_tcp_limit_on_glance(void (*glance)(struct ssh *,
+    const struct tcp_info *, int, uint64_t, uint64_t))
+{
+	fake.glance = glance;
+	__real_tcp_limit_on_glance(glance);
 }
 
 void

@@ -25,6 +25,9 @@
 
 #define FAKE_LENS	32
 
+struct ssh;
+struct tcp_info;
+
 struct fake {
 	/* set by the test */
 	uint64_t now_us;		/* of monotime_double(); 0 = real */
@@ -53,6 +56,10 @@ struct fake {
 	u_int shrinks;			/* sshbufs that gave memory back */
 	int watched_freed;		/* the watched memory was freed */
 	int watched_wiped;		/* it was all zero when freed */
+
+	/* what tcp_limit_on_glance() was given last */
+	void (*glance)(struct ssh *, const struct tcp_info *, int, uint64_t,
+	    uint64_t);
 
 	/* lengths (bytes) that sshbuf_len() is to say of some buffers */
 	struct fake_len {

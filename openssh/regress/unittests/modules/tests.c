@@ -44,10 +44,12 @@ void test_sftp_lanes(void);
 void test_sftp_session(void);
 void test_sftp_sources(void);
 void test_copy_login(void);
+void test_copy_report(void);
 void test_sftp_names(void);
 void test_no_memory(void);
 void test_sftp_incomplete(void);
 void test_sftp_fiber(void);
+void test_sftp_requests(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
 void test_channel_window(void);
@@ -108,11 +110,13 @@ tests(void)
 	test_sftp_lanes();
 	test_sftp_session();
 	test_sftp_sources();
+	test_copy_report();
 	test_copy_login();
 	test_sftp_names();
 	test_no_memory();
 	test_sftp_incomplete();
 	test_sftp_fiber();
+	test_sftp_requests();
 	test_sftp_bottleneck();
 	test_progress_rate();
 #endif
