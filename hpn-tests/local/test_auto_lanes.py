@@ -321,6 +321,35 @@ def test_the_users_algorithms_stay(login_place):
     assert logins(sshd) == 3
 
 
+@pytest.mark.parametrize("tree", [OURS, STOCK], ids=["ours", "stock"])
+def test_what_further_logins_must_not_do(login_place, tree):
+    """Our ssh finds out by itself which keys need a touch. It also tells that
+    the user has logged in, some time before the server answers."""
+    here = login_place
+    here.sshd(OURS, subsystem(f"sleep 0.5; exec {SERVER}"))
+    told, program = here.path("told"), here.path("ssh")
+    config = read(here.path("config"))
+    with open(here.path("config"), "w") as f:
+        f.write("IgnoreUnknown CopyConnections\n" + config)
+    with open(program, "w") as f:
+        f.write("#!/bin/sh\ntest -n \"$SSH_COPY_LANE\" && "
+                f'echo "$*" >> {told}\nexec {tree}/ssh "$@"\n')
+    os.chmod(program, 0o755)
+    slow = [LASTS] if tree == STOCK else []     # else they begin at once
+    done = here.run([f"{OURS}/scp", "-q", "-S", program, "-F",
+                     here.path("config"), *slow, "-X", "connections=3",
+                     here.path("source"), f"far:{here.path('dest')}"])
+    assert (done.returncode, done.stderr) == (0, "")
+    words = [line.split() for line in read(told).splitlines()]
+    assert len(words) == 2
+    keys = ["-oPubkeyAcceptedAlgorithms=-sk-*"] if tree == STOCK else []
+    first = [*keys, "-oBatchMode=yes", "-oNumberOfPasswordPrompts=0",
+             "-oPasswordAuthentication=no"]
+    for line in words:
+        assert line[:len(first)] == first
+        assert "-oServerAliveCountMax=3" in line
+
+
 def locked(here):
     """A key with a passphrase"""
     subprocess.run([f"{OURS}/ssh-keygen", "-q", "-t", "ed25519", "-N", "word",

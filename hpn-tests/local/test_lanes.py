@@ -140,6 +140,29 @@ def test_lanes_that_are_refused(large, direction, more):
         assert not os.path.exists(f"/proc/{pid}")
 
 
+def why_lost(place, *options):
+    """What a copy to the server says of its further lanes"""
+    argv, _ = place.argv("scp", "put", place.source, place.dest, SLOW, "-v",
+                         *options, lanes=2)
+    argv.remove("-q")
+    status, error = run(list(map(str, argv)), place.path)
+    assert status == 0
+    assert filecmp.cmp(place.source, place.dest, shallow=False)
+    return re.findall(r"debug1: lane 1: (.*?)\r?$", error, re.M)
+
+
+@pytest.mark.parametrize("more,why", [
+    ("exit 1", "it was refused"),
+    (r"printf '\0\0\0\5\2\0\0\0\3'; exec cat > /dev/null",
+     "it has another server"),
+    (f"{SERVER} -e | (head -c 7; sleep 0.2; exec cat); exit", None)],
+    ids=["ends", "another", "in-pieces"])
+def test_which_lanes_are_lost(large, more, why):
+    """Not one whose server takes its time to introduce itself."""
+    large.serve(more=more)
+    assert why_lost(large) == ([why] if why else [])
+
+
 def test_a_lane_that_answers_nothing(large):
     """It introduces itself as the first one does, and that is all."""
     with subprocess.Popen([SERVER, "-e"], stdin=subprocess.PIPE,

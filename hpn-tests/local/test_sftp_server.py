@@ -103,3 +103,15 @@ def test_a_client_that_goes(full):
     server.stdout.close()
     server.stdin.close()
     server.wait(PATIENCE_S)
+
+
+def test_what_cannot_be_read(tmp_path):
+    """An error, unlike the end of what can."""
+    for path, status, says in ((tmp_path, 1, "read: Is a directory"),
+                               ("/dev/null", 0, "")):
+        fd = os.open(path, os.O_RDONLY)
+        done = subprocess.run([f"{OURS}/sftp-server", "-e"], stdin=fd,
+                              capture_output=True, timeout=PATIENCE_S)
+        os.close(fd)
+        assert done.returncode == status
+        assert says.encode() in done.stderr
