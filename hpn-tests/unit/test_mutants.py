@@ -125,6 +125,23 @@ def test_what_makes_no_difference_does_not_count():
         (3, {"found": 1, "kept": 2})
 
 
+def test_names_the_test_that_fails(tmp_path):
+    """Also one whose name has blanks; without it, the next one."""
+    there = tmp_path / "hpn-tests"
+    shutil.copytree(f"{mutants.TOP}/hpn-tests/lib", there / "lib")
+    shutil.copy(f"{mutants.TOP}/hpn-tests/run.py", there)
+    (there / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('x', ['fine', 'not - so', 'a b', 'end'])\n"
+        "def test_it(x):\n    assert ' ' not in x, 'it - has blanks'\n")
+    test = "hpn-tests/test_it.py"
+    first, second = f"{test}::test_it[not - so]", f"{test}::test_it[a b]"
+    assert mutants.failing(tmp_path, test) == first
+    assert mutants.failing(tmp_path, test, [first]) == second
+    assert mutants.failing(tmp_path, second) == second
+    assert mutants.failing(tmp_path, test, [first, second]) == ""
+
+
 def test_what_fails_anyway_finds_nothing(monkeypatch):
     """It is left out, and other tests of the file are still asked. A test that
     fails once only finds nothing either."""
