@@ -521,6 +521,23 @@ def test_disk_full(tmp_path, on_small_disk, tool, direction, what):
     assert len(error.splitlines()) <= 2 * len(failed) + 1
 
 
+@pytest.mark.parametrize("tool, direction", [
+    ("scp", "put"), ("sftp", "put"), ("scp-3", "get")])
+def test_files_that_fail_are_closed(tmp_path, tool, direction):
+    """The server, which lets no file be larger than 512 KB, has none open when
+    the session ends."""
+    log, server = tmp_path / "log", tmp_path / "server"
+    server.write_text(f"#!/bin/sh\ntrap '' XFSZ\nulimit -f 1000\n"
+                      f"exec {SERVER} -e -l info 2>> {log}\n")
+    server.chmod(0o755)
+    (tmp_path / "source").write_bytes(content(9 * MIB))
+    status, error = copy(tmp_path, tool, direction, server,
+                         tmp_path / "source", tmp_path / "dest")
+    assert status == 1 and "Failure" in error
+    assert 'close "' in log.read_text()
+    assert "forced" not in log.read_text()
+
+
 ENDED = 'read (remote ".*source" |origin ".*source"): End of file'
 WAYS = pytest.mark.parametrize("tool, direction", [
     ("scp", "get"), ("scp", "put"), ("sftp", "get"), ("sftp", "put"),

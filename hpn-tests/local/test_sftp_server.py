@@ -97,6 +97,22 @@ def test_session_that_ends_sends_all(tmp_path):
         assert server.wait(PATIENCE_S) == 0
 
 
+def test_nothing_is_done_behind_the_end_of_a_session(tmp_path):
+    """Though it came in one piece with the request to end."""
+    new = tmp_path / "new"
+    with opened(tmp_path / "file", READ) as (server, handle):
+        server.stdin.write(
+            read_request(1, handle, 0) + read_request(2, handle, READ) +
+            message(200, struct.pack(">I", 3),
+                    string(b"end-session@openssh-bdp"),
+                    struct.pack(">I", 2)) +
+            message(14, struct.pack(">I", 4), string(bytes(new)),
+                    struct.pack(">I", 0)))
+        assert server.stdout.read().count(b"Success") == 1
+        assert server.wait(PATIENCE_S) == 0
+    assert not new.exists()
+
+
 def test_a_client_that_goes(full):
     """Though its requests wait, and the pipe that it read is full."""
     server, _ = full
