@@ -148,7 +148,6 @@ run(int fd)
 	ssh_signal(SIGINT, SIG_IGN);
 	ssh_signal(SIGTERM, SIG_DFL);
 	ssh_signal(SIGHUP, SIG_DFL);
-	ssh_signal(SIGALRM, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 

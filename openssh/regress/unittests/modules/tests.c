@@ -50,6 +50,7 @@ void test_no_memory(void);
 void test_sftp_incomplete(void);
 void test_sftp_fiber(void);
 void test_sftp_requests(void);
+void test_sftp_lane_open(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
 void test_channel_window(void);
@@ -117,6 +118,7 @@ tests(void)
 	test_sftp_incomplete();
 	test_sftp_fiber();
 	test_sftp_requests();
+	test_sftp_lane_open();
 	test_sftp_bottleneck();
 	test_progress_rate();
 #endif
