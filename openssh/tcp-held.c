@@ -95,7 +95,7 @@ sender_us(struct tcp_held *h, const struct tcp_held_look *look,
 	if (h->lossy != 0 && look->filled)
 		return took_us;
 	h->wide = window_us > buffers_us &&
-	    look->room / TCP_HELD_WIDE >= look->in_flight;
+	    look->room / TCP_HELD_WIDE >= MAXIMUM(look->in_flight, 1);
 	if (look->blocked)
 		return took_us;
 	return MINIMUM(MAXIMUM(buffers_us, window_us), took_us);

@@ -42,7 +42,8 @@ struct tcp_held_look {
 	uint64_t resent;	/* total of segments */
 	uint64_t rcv_wnd;	/* window (bytes) that ours can be */
 	uint64_t in_flight;	/* bytes */
-	uint64_t room;		/* bytes in flight that TCP's buffers allow */
+	uint64_t room;		/* bytes in flight that TCP's buffers allow;
+				 * 0: unknown */
 	int	 blocked;	/* 1: our send buffer is full */
 	int	 filled;	/* 1: the congestion window is in use */
 };

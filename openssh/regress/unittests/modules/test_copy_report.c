@@ -69,6 +69,7 @@ static Channel *channel;
 /* What this process, the scp, has been told */
 static struct quick_pair_told told;
 static uint64_t held_us, rtt_us;
+static int is_wide;
 
 /* Runs `ssh` in a process of its own, at the other end of a pair. */
 static void
@@ -103,6 +104,7 @@ run(void (*ssh)(void), int watch)
 	quick_pair_told(&told);
 	if (!watch)
 		quick_pair_held(&held_us, &rtt_us);
+	is_wide = quick_pair_is_wide();
 	quick_pair_close();
 }
 
@@ -322,6 +324,24 @@ by_window(void)
 	sends(5, 0);
 }
 
+/* TCP allows several times what is in flight then. */
+static void
+wide(void)
+{
+	by_window();
+	ti.tcpi_snd_mss = MSS;
+	ti.tcpi_snd_wnd = 64 * MIB;
+	sends(1, 0);
+}
+
+static void
+narrow_again(void)
+{
+	wide();
+	ti.tcpi_snd_wnd = 2 * ti.tcpi_unacked * MSS;
+	sends(1, 0);
+}
+
 /* More often than once in a round trip nothing is looked at. */
 static void
 too_often(void)
@@ -363,6 +383,15 @@ test_held(void)
 	ASSERT_U64_EQ(held_us, 5 * RTT_US);
 	run(too_often, 1);
 	ASSERT_U64_EQ(held_us, RTT_US);
+	TEST_DONE();
+
+	TEST_START("copy report: that TCP is wide");
+	run(by_window, 1);
+	ASSERT_INT_EQ(is_wide, 0);
+	run(wide, 1);
+	ASSERT_INT_EQ(is_wide, 1);
+	run(narrow_again, 1);
+	ASSERT_INT_EQ(is_wide, 0);
 	TEST_DONE();
 }
 
