@@ -39,8 +39,11 @@
 #include "ssherr.h"
 #include "sshbuf.h"
 #include "tcp-congestion.h"
-
-#define MIB	(1024 * 1024)
+#include "packet.h"
+#include "channels.h"
+#include "tcp-path.h"
+#include "conn.h"
+#include "fixture.h"
 
 void test_bdp_options(void);
 
@@ -243,9 +246,11 @@ transfer(void)
 	};
 	struct bdp_options a, b;
 	struct sshbuf *buf = sshbuf_new();
+	struct heard heard;
 	size_t i;
 
 	TEST_START("options, to another process");
+	fixture_listen(&heard, "compose");
 	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		bdp_options_init(&a);
 		bdp_options_init(&b);
@@ -263,6 +268,18 @@ transfer(void)
 		bdp_options_free(&a);
 		bdp_options_free(&b);
 	}
+	ASSERT_STRING_EQ(heard.lines, "");
+	/* No room: of 8 bytes, or of the last one */
+	bdp_options_init(&a);
+	for (i = 0; i < 2; i++) {
+		sshbuf_reset(buf);
+		ASSERT_INT_EQ(sshbuf_set_max_size(buf, 100), 0);
+		ASSERT_INT_EQ(sshbuf_reserve(buf, i == 0 ? 100 : 93, NULL), 0);
+		ASSERT_INT_EQ(bdp_options_put(&a, buf),
+		    SSH_ERR_NO_BUFFER_SPACE);
+	}
+	ASSERT_INT_EQ(heard.level, SYSLOG_LEVEL_ERROR);
+	fixture_listen_ends();
 	sshbuf_free(buf);
 	TEST_DONE();
 
