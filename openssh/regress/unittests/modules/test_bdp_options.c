@@ -272,9 +272,11 @@ transfer(void)
 	/* No room: of 8 bytes, or of the last one */
 	bdp_options_init(&a);
 	for (i = 0; i < 2; i++) {
-		sshbuf_reset(buf);
-		ASSERT_INT_EQ(sshbuf_set_max_size(buf, 100), 0);
-		ASSERT_INT_EQ(sshbuf_reserve(buf, i == 0 ? 100 : 93, NULL), 0);
+		sshbuf_free(buf);
+		buf = sshbuf_new();
+		ASSERT_INT_EQ(sshbuf_set_max_size(buf, 256), 0);
+		ASSERT_INT_EQ(sshbuf_reserve(buf, i == 0 ? 256 : 249, NULL),
+		    0);
 		ASSERT_INT_EQ(bdp_options_put(&a, buf),
 		    SSH_ERR_NO_BUFFER_SPACE);
 	}
