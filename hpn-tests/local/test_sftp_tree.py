@@ -65,10 +65,10 @@ def flat(top, files, size=SMALL):
 # What there is little of
 
 @BOTH
-@pytest.mark.parametrize("taken", [0, 16])
+@pytest.mark.parametrize("taken", [0, 16, 22])
 def test_few_descriptors(tmp_path, odd, direction, taken):
     """32 in all. Where whoever started it left 16 open, there are fewer than
-    it has planned with."""
+    it has planned with; of 22, also too few to open a directory at once."""
     tree = nested(tmp_path / "tree")
     argv, _ = client("scp", direction, odd("few", 1000), tree,
                      tmp_path / "copy", "-rp")
