@@ -104,7 +104,7 @@ sees_written(const struct sftp_tree *tree, struct sftp_conn *first,
 
 /*
  * Returns 1 if the other connection sees a directory that the first one makes
- * in `path`. The other one removes it: it has nothing else to do, while a
+ * in `path`. Then the other one removes it: it has nothing else to do, while a
  * request of the first one waits behind files. So an end soon after seldom
  * leaves it.
  */
@@ -117,13 +117,10 @@ sees_new(struct sftp_conn *first, struct sftp_conn *other, const char *path)
 
 	xasprintf(&made, "%s/.scp-%08x%08x", path, arc4random(), arc4random());
 	if (sftp_request_dir(first, made, 1) == SSH2_FX_OK) {
-		if (sftp_request_dir(other, made, 0) == SSH2_FX_OK)
-			sees = 1;
-		else {
-			sees = sftp_request_stat(other, made, NULL, 0,
-			    &a) == 0;
+		/* A server may say that it has removed what isn't there. */
+		sees = sftp_request_stat(other, made, NULL, 0, &a) == 0;
+		if (!sees || sftp_request_dir(other, made, 0) != SSH2_FX_OK)
 			(void)sftp_request_dir(first, made, 0);
-		}
 	}
 	free(made);
 	return sees;

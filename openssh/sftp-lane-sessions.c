@@ -41,12 +41,16 @@
 /* The least time (s) between two questions to ssh */
 #define ASK_S		0.05
 
+/* Time (s) without a question after which there was a pause */
+#define PAUSE_S		1.0
+
 static struct {
 	int	 asked;		/* -X sessions=; 0: auto; -1: not given */
 	int	 off;		/* 1: there are no others */
 	struct sftp_conn *first;	/* the lane that the rest is about */
 	struct sftp_grow grow;
 	double	 asked_s;
+	double	 wanted_s;		/* time of the last question to us */
 	u_int	 due;			/* lanes to open now */
 	void	 (*on_none)(void);
 } state = { .asked = -1 };
@@ -103,7 +107,7 @@ more(double now_s)
 	if (sessions() == NULL || now_s - state.asked_s < ASK_S)
 		return 0;
 	/* Time without a copy is no measurement. */
-	if (now_s - state.asked_s > 1)
+	if (now_s - state.asked_s > PAUSE_S)
 		sftp_grow_restart(&state.grow);
 	state.asked_s = now_s;
 	if (count_lanes(&f))
@@ -131,6 +135,12 @@ more(double now_s)
 u_int
 sftp_lane_sessions_want(double now_s)
 {
+	/* What was found before a pause, and not used, doesn't count. */
+	if (state.due != 0 && now_s - state.wanted_s > PAUSE_S) {
+		state.first = NULL;
+		begin();
+	}
+	state.wanted_s = now_s;
 	if (state.due == 0)
 		state.due = more(now_s);
 	return state.due;

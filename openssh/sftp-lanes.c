@@ -373,8 +373,9 @@ sftp_lanes_kill(void)
 {
 	u_int i;
 
+	/* As sftp_lanes_close() does, a login that is under way is completed. */
 	for (i = 1; i < SFTP_LANES; i++) {
-		if ((lanes[i].state == SFTP_LANE_OPENING ||
+		if (((lanes[i].state == SFTP_LANE_OPENING && !source.logs_in) ||
 		    lanes[i].state == SFTP_LANE_OPEN) && lanes[i].pid > 1)
 			kill(lanes[i].pid, SIGTERM);
 	}

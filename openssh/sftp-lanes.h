@@ -158,7 +158,10 @@ void	 sftp_lane_lose(struct sftp_lane *lane, const char *why);
 /* Closes all lanes but the first, and waits for their processes. */
 void	 sftp_lanes_close(void);
 
-/* Ends the processes of lanes, as a signal handler may. */
+/*
+ * Ends the processes of lanes, but for logins under way, as a signal handler
+ * may.
+ */
 void	 sftp_lanes_kill(void);
 
 /*

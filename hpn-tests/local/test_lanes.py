@@ -9,6 +9,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -767,10 +768,16 @@ def test_logins(login_place, direction, words):
     wait_for(lambda: not here.processes("ssh", "scp", "sftp-server"))
 
 
-def test_logins_that_come_too_late(login_place):
+@pytest.mark.parametrize("by", ["itself", "the user"])
+def test_logins_that_come_too_late(login_place, by):
     """The copy ends first. They end once they have logged in: sshd refuses who
     hangs up before that."""
     here = login_place
+
+    def interrupt():
+        wait_for(lambda: len(here.processes("socat")) == 3)
+        os.kill(*here.processes("scp"), signal.SIGINT)
+
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
     program, slow = here.path("ssh"), here.path("slow")
     for path, text in (
@@ -782,10 +789,18 @@ def test_logins_that_come_too_late(login_place):
         with open(path, "w") as f:
             f.write("#!/bin/sh\n" + text)
         os.chmod(path, 0o755)
-    done = ssh_copy(here, "get", "-l8000000", program=program)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
-    assert logins(sshd) == 1
+    if by == "itself":
+        done = ssh_copy(here, "get", "-l8000000", program=program)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert filecmp.cmp(here.path("source"), here.path("dest"),
+                           shallow=False)
+        assert logins(sshd) == 1
+    else:
+        user = threading.Thread(target=interrupt)
+        user.start()
+        assert ssh_copy(here, "get", "-l80000",
+                        program=program).returncode != 0
+        user.join()
     wait_for(lambda: not here.processes("ssh", "scp", "sftp-server"))
     assert logins(sshd) == 4
     assert not re.search(r"Connection (closed|reset) .*\[preauth\]",
