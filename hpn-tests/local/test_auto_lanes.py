@@ -340,8 +340,10 @@ def test_what_further_logins_must_not_do(login_place, tree):
                      here.path("config"), *slow, "-X", "connections=3",
                      here.path("source"), f"far:{here.path('dest')}"])
     assert (done.returncode, done.stderr) == (0, "")
+    # The copy waits for no login.
+    wait_for(lambda: os.path.exists(told) and
+             len(read(told).splitlines()) == 2)
     words = [line.split() for line in read(told).splitlines()]
-    assert len(words) == 2
     keys = ["-oPubkeyAcceptedAlgorithms=-sk-*"] if tree == STOCK else []
     first = [*keys, "-oBatchMode=yes", "-oNumberOfPasswordPrompts=0",
              "-oPasswordAuthentication=no"]

@@ -153,7 +153,7 @@ def why_lost(place, *options):
 
 
 @pytest.mark.parametrize("more,why", [
-    ("exit 1", "it was refused"),
+    ("head -c 9 > /dev/null; exit 1", "it was refused"),
     (r"printf '\0\0\0\5\2\0\0\0\3'; exec cat > /dev/null",
      "it has another server"),
     (f"{SERVER} -e | (head -c 7; sleep 0.2; exec cat); exit", None)],
@@ -242,8 +242,8 @@ def test_no_lane_removes(place):
     """It stays, but the lanes are of use."""
     tree(place.source, 60)
     place.serve(first=NO_RMDIR, more=NO_RMDIR)
-    assert place.copy("scp", "put", "-l80000") == (0, "")
-    assert len(strays(place)) == 3
+    assert place.copy("scp", "put", "-l40000") == (0, "")
+    assert len(strays(place)) == len(place.pids()) - 1 > 0
     assert len([n for n in place.moved() if n > 100_000]) > 1
 
 
@@ -781,7 +781,7 @@ def test_logins_that_come_too_late(login_place, by):
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
     program, slow = here.path("ssh"), here.path("slow")
     for path, text in (
-            (slow, "(head -c 200; sleep 2; exec cat) |\n"
+            (slow, "(head -c 200; sleep 5; exec cat) |\n"
                    "exec socat - TCP:127.0.0.1:2222\n"),
             (program, f'mkdir {here.path("first")} 2>/dev/null ||\n'
                       f'set -- -oProxyCommand={slow} "$@"\n'

@@ -12,7 +12,8 @@ from scenarios import BUDGET
 from spec import AES, GB, MIB, amount, bdp, link, raw_name, raw_of, transfer
 
 SEEDS = (1, 2, 3)               # of netem, where packets are lost
-# Where chance decides: if the first miss, and if so many are too few to tell
+# Where chance decides: nine if the first seeds miss, and 36 if nine miss, too,
+# but differ too much to tell
 ALL_SEEDS = (range(1, 10), range(1, 37))
 ERRORS = 2                      # then, so many standard errors are luck,
 LUCK_MOST = 0.15                # and no more than this

@@ -217,6 +217,8 @@ static void
 begin(void)
 {
 	start();
+	if (fake.kernel_max == 0)
+		fake.kernel_max = 16 * MIB;
 	channel = conn_channel(&conn, "session");
 	conn_turn(&conn, channel);
 	memset(&ti, 0, sizeof(ti));
@@ -334,6 +336,14 @@ wide(void)
 	sends(1, 0);
 }
 
+/* Half of the largest send buffer is data. */
+static void
+small_buffer(void)
+{
+	fake.kernel_max = 5 * 100 * MSS;
+	wide();
+}
+
 static void
 narrow_again(void)
 {
@@ -391,6 +401,8 @@ test_held(void)
 	run(wide, 1);
 	ASSERT_INT_EQ(is_wide, 1);
 	run(narrow_again, 1);
+	ASSERT_INT_EQ(is_wide, 0);
+	run(small_buffer, 1);
 	ASSERT_INT_EQ(is_wide, 0);
 	TEST_DONE();
 }

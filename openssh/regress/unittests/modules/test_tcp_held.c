@@ -264,8 +264,8 @@ static int
 is_wide(uint64_t room, uint64_t window_us, uint64_t buffers_us, u_int lossy)
 {
 	struct tcp_held_look look = { .at_us = 1000000, .rtt_us = RTT_US,
-	    .min_rtt_us = RTT_US, .filled = 1, .in_flight = MIB,
-	    .room = room };
+	    .min_rtt_us = RTT_US, .filled = 1,
+	    .in_flight = room == 0 ? 0 : MIB, .room = room };
 	struct tcp_held h = { .lossy = lossy };
 
 	tcp_held_add(&h, &look);
