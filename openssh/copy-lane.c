@@ -18,12 +18,14 @@
 
 #include <sys/types.h>
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "copy-lane.h"
 #include "log.h"
 #include "match.h"
+#include "misc.h"
 
 /* Algorithms of keys that are touched */
 #define TOUCHED		"sk-*"
@@ -36,6 +38,7 @@ copy_lane_login(char **pubkey_algorithms, int *batch_mode)
 	if (getenv(COPY_LANE_ENV) == NULL)
 		return;
 	*batch_mode = 1;
+	ssh_signal(SIGALRM, SIG_DFL);
 	(void)alarm(COPY_LANE_LOGIN_S);
 	if (*pubkey_algorithms == NULL)
 		return;

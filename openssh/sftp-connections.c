@@ -101,9 +101,10 @@ is_refused(void)
 }
 
 /*
- * With auto: says whether sessions of the first connection are what helps, and
- * makes them the lanes when more of them are of use. Where TCP's buffers would
- * hold them up, too, they are not: each connection has its own.
+ * With auto: returns 1 if sessions of the first connection help more than
+ * connections would, and makes them the lanes once more of them are of use.
+ * They share TCP's buffers, so they help only if TCP is wide. How many are of
+ * use is asked in any case, as that measures.
  */
 static int
 are_sessions(double now_s)
@@ -227,6 +228,8 @@ static void
 without_sessions(void)
 {
 	set_number(0);
+	/* The session that was refused has used up a lane. */
+	sftp_lanes_max(BDP_OPTIONS_CONNECTIONS + 1);
 }
 
 /* The program is our ssh: takes NO_TOUCH back. */
@@ -333,6 +336,7 @@ sftp_connections_ready(void)
 		return;
 	n = number();
 	quick_pair_told(&told);
+	sftp_lane_sessions_on_none(n == 0 ? without_sessions : NULL);
 	if (n > 1 || !told.own)
 		sftp_lane_sessions_end();
 	else if (n == 1 && sftp_lane_sessions_use()) {
@@ -340,7 +344,6 @@ sftp_connections_ready(void)
 		return;
 	}
 	set_number(n);
-	sftp_lane_sessions_on_none(n == 0 ? without_sessions : NULL);
 	if (n == 0) {
 		quick_pair_watch();
 		return;
