@@ -28,14 +28,14 @@
  * In ssh, before the login: if it is such a connection, removes the algorithms
  * whose keys want to be touched from the list, sets *batch_mode to 1, and has
  * SIGALRM end the process after COPY_LANE_LOGIN_S. A copy that ends meanwhile
- * waits for no login, and leaves it behind (sftp-lanes.c).
+ * does not wait for it (sftp-lanes.c).
  */
 void	 copy_lane_login(char **pubkey_algorithms, int *batch_mode);
 
 /* The time (s) that a login of such a connection may take */
 #define COPY_LANE_LOGIN_S	20
 
-/* The user has logged in: it may take as long as it likes. */
+/* Cancels that limit: the user has logged in. */
 void	 copy_lane_logged_in(void);
 
 #endif /* COPY_LANE_H */

@@ -75,7 +75,7 @@ copy_report_logged_in(struct ssh *ssh)
 }
 
 #if defined(__linux__) && defined(TCP_INFO)
-/* Returns the bytes that TCP's buffers allow in flight, if they grow so far. */
+/* Returns the bytes that TCP's buffers allow in flight once they have grown. */
 static uint64_t
 room(const struct tcp_info *ti)
 {

@@ -101,7 +101,7 @@ quick_pair_parent(void)
 
 /*
  * Says a message. Returns 0, or -1 if the other end has gone, or does not
- * listen: most callers don't mind.
+ * listen. Most callers ignore that.
  */
 static int
 say_all(const u_char *message, size_t len)

@@ -37,10 +37,10 @@
  *			QUICK_PAIR_HELD: how long the connection was held up
  *			(see tcp-held.h) in all, and its least RTT: 8 bytes
  *			each (us), most significant first
- *			QUICK_PAIR_WIDE, QUICK_PAIR_NARROW: before that, where
- *			it has changed: the peer's windows alone hold the
- *			connection up now, and TCP is wide (see tcp-held.h); or
- *			not, as at first
+ *			QUICK_PAIR_WIDE, QUICK_PAIR_NARROW: before that, if it
+ *			has changed. Wide: the peer's windows hold the
+ *			connection up for longer than TCP's buffers, and TCP is
+ *			wide (see tcp-held.h). Narrow: not so, as at first
  *	scp to ssh	QUICK_PAIR_SENT: they are in ssh's standard input
  *			QUICK_PAIR_TAKES, QUICK_PAIR_NOT: whether the server's
  *			sftp takes them, for the next time
@@ -117,10 +117,7 @@ void	 quick_pair_watch(void);
  */
 void	 quick_pair_held(uint64_t *held_us, uint64_t *rtt_us);
 
-/*
- * Returns 1 if ssh has said last that the peer's windows alone hold the
- * connection up, and that TCP is wide; else 0.
- */
+/* Returns 1 if ssh has said QUICK_PAIR_WIDE, and not taken it back; else 0. */
 int	 quick_pair_is_wide(void);
 
 /* Closes scp's end, which is of no use any more. */

@@ -39,7 +39,7 @@ static struct {
 	uint64_t held_us;	/* as ssh said it last */
 	uint64_t all_held_us;	/* of all connections, added up */
 	double asked_s;		/* time of the last question */
-	u_int lost;		/* lanes that were lost at the beginning */
+	u_int lost;		/* lanes lost before sftp_auto_begin() */
 	u_int due;		/* connections to open now */
 } state;
 

@@ -105,8 +105,8 @@ sees_written(const struct sftp_tree *tree, struct sftp_conn *first,
 /*
  * Returns 1 if the other connection sees a directory that the first one makes
  * in `path`. Then the other one removes it: it has nothing else to do, while a
- * request of the first one waits behind files. So an end soon after seldom
- * leaves it.
+ * request of the first one waits behind files. So it is there only briefly,
+ * and an interrupted copy seldom leaves it behind.
  */
 static int
 sees_new(struct sftp_conn *first, struct sftp_conn *other, const char *path)

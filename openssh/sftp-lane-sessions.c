@@ -49,10 +49,10 @@ static struct {
 	int	 off;		/* 1: there are no others */
 	struct sftp_conn *first;	/* the lane that the rest is about */
 	struct sftp_grow grow;
-	double	 asked_s;
-	double	 wanted_s;		/* time of the last question to us */
+	double	 asked_s;		/* last question to ssh */
+	double	 wanted_s;		/* last question to us */
 	u_int	 due;			/* lanes to open now */
-	void	 (*on_none)(void);
+	void	 (*on_none)(void);	/* sftp_lane_sessions_on_none() */
 } state = { .asked = -1 };
 
 /* Returns the socket to the first lane's ssh, or NULL. */

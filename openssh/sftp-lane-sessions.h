@@ -38,14 +38,15 @@ int	 sftp_lane_sessions_use(void);
 int	 sftp_lane_sessions_are_there(void);
 
 /*
- * Then: returns how many more of them are of use at time now_s. Call it often,
- * as it measures. What it has returned stays until sessions are opened.
+ * Then: returns how many sessions to add at time now_s. Call it often, as it
+ * measures. What it has returned stays until they are opened, or until it has
+ * not been called for a second.
  */
 u_int	 sftp_lane_sessions_want(double now_s);
 
 /*
- * Has a function called when there will be no more sessions, and there is one
- * lane; NULL: none.
+ * Sets the function to call if no session could be added to the first one;
+ * NULL: none.
  */
 void	 sftp_lane_sessions_on_none(void (*none)(void));
 

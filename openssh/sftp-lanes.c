@@ -373,7 +373,7 @@ sftp_lanes_kill(void)
 {
 	u_int i;
 
-	/* As sftp_lanes_close() does, a login that is under way is completed. */
+	/* Leave logins under way alone, as sftp_lanes_close() does. */
 	for (i = 1; i < SFTP_LANES; i++) {
 		if (((lanes[i].state == SFTP_LANE_OPENING && !source.logs_in) ||
 		    lanes[i].state == SFTP_LANE_OPEN) && lanes[i].pid > 1)

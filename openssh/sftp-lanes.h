@@ -159,8 +159,8 @@ void	 sftp_lane_lose(struct sftp_lane *lane, const char *why);
 void	 sftp_lanes_close(void);
 
 /*
- * Ends the processes of lanes, but for logins under way, as a signal handler
- * may.
+ * Ends the processes of lanes, except logins under way. A signal handler may
+ * call it.
  */
 void	 sftp_lanes_kill(void);
 

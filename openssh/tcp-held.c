@@ -83,7 +83,7 @@ note_losses(struct tcp_held *h, const struct tcp_held_look *look)
 		h->lost = 1;
 }
 
-/* Returns the part of took_us for which the sender waited. */
+/* Returns the part of took_us for which the sender waited. Sets h->wide. */
 static uint64_t
 sender_us(struct tcp_held *h, const struct tcp_held_look *look,
     uint64_t took_us)

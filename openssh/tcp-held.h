@@ -57,7 +57,7 @@ struct tcp_held_look {
 /* Looks for which a loss counts */
 #define TCP_HELD_LOSSY		8
 
-/* TCP is wide if it allows so many times what is in flight. */
+/* TCP is wide if its buffers allow this many times the bytes in flight. */
 #define TCP_HELD_WIDE		3
 
 /* All zero to start with */
@@ -72,8 +72,8 @@ struct tcp_held {
 	u_int	 lost;			/* looks since the first loss that
 					 * none explained; 0: there was none */
 	int	 wide;			/* 1: at the last look the peer's
-					 * windows alone held it up, and TCP
-					 * was wide */
+					 * windows held it up for longer than
+					 * TCP's buffers, and TCP was wide */
 };
 
 /* Returns 1 if it is time for the next look. */
