@@ -143,8 +143,8 @@ the same run. Where packets are lost, each figure is the median of three seeds.
 If that misses, or one run on a path with jitter does, it is the mean of nine
 seeds, which may be lower by twice its standard error, and by no more than 14 %:
 which packets are lost or overtaken is luck, and plain TCP's goodput differs as
-much. If nine seeds miss, too, and differ too much to tell, it is the mean of 36.
-Draws with nine seeds: {nine}; with 36: {most}.
+much. If nine seeds miss, too, and differ too much to tell, it is the mean of
+36. Draws with nine seeds: {nine}; with 36: {most}.
 
 What must hold: the bytes are the same, no process is left, a stock sender never
 has 8 MiB of unspent credit, an end of ours takes at most 16 MiB more than
