@@ -482,8 +482,7 @@ def test_a_sparse_file(place):
 
 def marked(large, direction, rest=""):
     """A copy that was killed before its end, and its size."""
-    argv, _ = large.argv("scp", direction, large.source, large.dest,
-                         "-l160000")
+    argv, _ = large.argv("scp", direction, large.source, large.dest, "-l80000")
     client = subprocess.Popen(list(map(str, argv)))
     wait_for(lambda: large.dest.exists() and
              large.dest.stat().st_blocks * 512 > 32 * MIB)
