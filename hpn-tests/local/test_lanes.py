@@ -775,7 +775,8 @@ def test_logins_that_come_too_late(login_place, by):
 
     def interrupt():
         wait_for(lambda: len(here.processes("socat")) == 3)
-        os.kill(*here.processes("scp"), signal.SIGINT)
+        # Not SIGINT, which a shell has jobs in the background ignore
+        os.kill(*here.processes("scp"), signal.SIGTERM)
 
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
     program, slow = here.path("ssh"), here.path("slow")
