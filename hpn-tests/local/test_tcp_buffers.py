@@ -174,6 +174,9 @@ def strangers(place, tree):                             # noqa: F811
         for pid in place.processes("sshd", "sshd-session", "sshd-auth"):
             os.kill(pid, signal.SIGKILL)
         place.started[-1].wait()
+        # Those that it has started may have its socket still.
+        wait_until("their end", lambda: not place.processes(
+            "sshd", "sshd-session", "sshd-auth"))
 
 
 def test_strangers_get_no_more_than_today(place):       # noqa: F811
