@@ -170,38 +170,41 @@ by_proxy(void)
 	copy_report_logged_in(ssh);
 }
 
+static const struct {
+	const char *what;
+	void (*ssh)(void);
+	struct quick_pair_told told;
+} tells[] = {
+	{ "no login yet", early, { .here = 1 } },
+	{ "no options yet", only_login, { .here = 1 } },
+	{ "both", early_then_login,
+	    { .here = 1, .own = 1, .connections = 3, .socket = 1 } },
+	{ "through a proxy", by_proxy,
+	    { .here = 1, .own = 1, .connections = 3 } },
+	{ "a login that asked", asked,
+	    { .here = 1, .own = 1, .connections = 3, .socket = 1, .asks = 1 } },
+	{ "a host that is not known", unknown_host,
+	    { .here = 1, .own = 1, .connections = 3, .socket = 1, .asks = 1 } }
+};
+
 static void
 test_told(void)
 {
-	TEST_START("copy report: nothing before both login and options");
-	run(early, 0);
-	ASSERT_INT_EQ(told.here, 1);
-	ASSERT_INT_EQ(told.own, 0);
-	run(only_login, 0);
-	ASSERT_INT_EQ(told.here, 1);
-	ASSERT_INT_EQ(told.own, 0);
-	TEST_DONE();
+	const struct quick_pair_told *expected;
+	u_int i;
 
-	TEST_START("copy report: the connection, and what is configured");
-	run(early_then_login, 0);
-	ASSERT_INT_EQ(told.own, 1);
-	ASSERT_INT_EQ(told.connections, 3);
-	ASSERT_INT_EQ(told.asks, 0);
-	ASSERT_INT_EQ(told.socket, 1);
-	run(by_proxy, 0);
-	ASSERT_INT_EQ(told.own, 1);
-	ASSERT_INT_EQ(told.connections, 3);
-	ASSERT_INT_EQ(told.socket, 0);
-	TEST_DONE();
-
-	TEST_START("copy report: a login that would ask, or fail");
-	run(asked, 0);
-	ASSERT_INT_EQ(told.own, 1);
-	ASSERT_INT_EQ(told.asks, 1);
-	run(unknown_host, 0);
-	ASSERT_INT_EQ(told.own, 1);
-	ASSERT_INT_EQ(told.asks, 1);
-	TEST_DONE();
+	for (i = 0; i < sizeof(tells) / sizeof(tells[0]); i++) {
+		TEST_START("copy report: what scp is told");
+		test_subtest_info("%s", tells[i].what);
+		expected = &tells[i].told;
+		run(tells[i].ssh, 0);
+		ASSERT_INT_EQ(told.here, expected->here);
+		ASSERT_INT_EQ(told.own, expected->own);
+		ASSERT_INT_EQ(told.connections, expected->connections);
+		ASSERT_INT_EQ(told.socket, expected->socket);
+		ASSERT_INT_EQ(told.asks, expected->asks);
+		TEST_DONE();
+	}
 }
 
 /* The kernel says ti, `us` later. */
