@@ -93,7 +93,7 @@ glance(struct ssh *ssh, const struct tcp_info *ti, int blocked,
     uint64_t quiet_us, uint64_t now_us)
 {
 	struct tcp_held_look look = { 0 };
-	int id = channel_find_open(ssh);
+	int id;
 
 	if (!tcp_held_is_due(&held, now_us) || !quick_pair_is_watched())
 		return;
@@ -104,7 +104,7 @@ glance(struct ssh *ssh, const struct tcp_info *ti, int blocked,
 	look.received = ti->tcpi_bytes_received;
 	look.quiet_us = quiet_us;
 	look.buffers_us = ti->tcpi_rwnd_limited + ti->tcpi_sndbuf_limited;
-	if (id != -1)
+	if ((id = channel_find_open(ssh)) != -1)
 		look.window_us = channel_sender_held_us(
 		    channel_by_id(ssh, id), now_us);
 	look.resent = ti->tcpi_total_retrans;
