@@ -8,6 +8,7 @@ import threading
 import time
 
 PORT = 3333
+NEWKEYS, REPLY = 21, 31
 QUIET_S = 0.5           # until the client has sent all that it sends unasked
 
 
@@ -23,12 +24,14 @@ class Relay:
     banner: "pass"; "close"; "hang"; or bytes to send, and then to close. With
     always it becomes of every connection. inject is sent behind the server's
     banner, before in front of it, slow_s earlier if something came early, or
-    with always. hangs_with is sent before it hangs."""
+    with always. hangs_with is sent before it hangs. With forge, the signature
+    of the server's key exchange has a wrong bit."""
 
     def __init__(self, place, mode="pass", inject=b"", always=False,
                  before=b""):
         self.mode, self.inject, self.always = mode, inject, always
         self.before, self.slow_s, self.hangs_with = before, 0, b""
+        self.forge = False
         self.place, self.connections = place, []
         self.listener = place.inside(self.listen)
         threading.Thread(target=self.serve, daemon=True).start()
@@ -90,7 +93,7 @@ class Relay:
             return
         with server:
             server.sendall(connection.early)
-            inject = self.inject
+            inject, seen, held = self.inject, b"", b""
             while True:
                 for end in select.select([client, server], [], [])[0]:
                     if not (piece := end.recv(65536)):
@@ -99,6 +102,12 @@ class Relay:
                         connection.sent += piece
                         server.sendall(piece)
                         continue
+                    if self.forge and NEWKEYS not in kinds(seen):
+                        seen += piece
+                        held += piece
+                        if REPLY in kinds(seen) and NEWKEYS not in kinds(seen):
+                            continue
+                        piece, held = forged(seen, held), b""
                     if inject:
                         head, newline, piece = piece.partition(b"\n")
                         piece = head + newline + inject + piece
@@ -120,10 +129,23 @@ def packets(data):
         length, padding = int.from_bytes(data[at:at + 4], "big"), data[at + 4]
         payload = data[at + 5:at + 4 + length - padding]
         found.append((payload[0], payload))
-        if payload[0] == 21:
+        if payload[0] == NEWKEYS:
             break
         at += 4 + length
     return found
+
+
+def kinds(data):
+    return [kind for kind, _ in packets(data)]
+
+
+def forged(seen, data):
+    """The last of what a server has sent, with another signature: its last
+    byte is the last one of the reply."""
+    for kind, reply in packets(seen):
+        if kind == REPLY:
+            data = data.replace(reply, reply[:-1] + bytes([reply[-1] ^ 1]))
+    return data
 
 
 def packet(payload):

@@ -17,6 +17,7 @@ from loopback import (OURS, STOCK, place, read,     # noqa: F401
 
 HOST = "root@127.0.0.1"
 KEXINIT, SHARE, NEWKEYS = 20, 30, 21
+QUICK_KEX_WAIT_S = 10
 SAID = "sent early"
 FALLBACK = "did not take"
 
@@ -195,6 +196,23 @@ def test_ended_meanwhile(home, relay):
     relay.counted()
     silent(home)
     assert relay.counted() == 1
+
+
+def test_forged_signature(home, relay):
+    """The answer to the guess is no good: ssh ends at once, as stock does,
+    and neither asks for it again nor runs the command."""
+    remember(home)
+    relay.forge, said = True, []
+    for quick in ("yes", "no"):
+        relay.counted()
+        start_s = time.monotonic()
+        done = login(home, quick=quick, level="INFO")
+        assert time.monotonic() - start_s < QUICK_KEX_WAIT_S
+        assert (done.returncode, done.stdout) == (255, "")
+        assert is_early(relay.connections[0]) == (quick == "yes")
+        assert relay.counted() == 1
+        said.append(done.stderr)
+    assert said[0] == said[1] and "incorrect signature" in said[0]
 
 
 def test_connect_timeout(home, relay):
