@@ -32,7 +32,8 @@ bdp-fuzz: $(FUZZERS)
 
 bdp-fuzz_window: $(FUZZ)/fuzz_window.c $(FUZZ_DEPS)
 	$(FUZZ_CC) -o $@ $(FUZZ)/fuzz_window.c $(FUZZ_MAIN) \
-	    $(FUZZ_WALK:%=regress/unittests/modules/%) $(BDP_FAKES) $(FUZZ_LIBS)
+	    $(FUZZ_WALK:%=regress/unittests/modules/%) \
+	    $(call fuzz_wrap,$(BDP_FAKE)) $(FUZZ_LIBS)
 
 bdp-fuzz_wire: $(FUZZ)/fuzz_wire.c $(FUZZ_DEPS)
 	$(FUZZ_CC) -o $@ $(FUZZ)/fuzz_wire.c $(FUZZ_COMMON) \
