@@ -30,6 +30,10 @@ FOUND = {
     "server": {
         # 96 writes of 32 KiB at once: its queue grew
         "writes-ahead": b"\x00\x00\x06\xff\x01\x00\x08" + b"\xff" * 8,
+        # Reads of 256 KiB that come with the first message: all of them were
+        # answered in one write
+        "reads-with-init": b"\xc8\x0a\xad\xff\x6c\x65\x00\xff\xff\xff\x0c"
+                           b"\xa2\x53",
         # The digest of a sparse file of 1 TiB: CPU time without bound
         "check-file": b"\x00\x00\x15\x00\x0b\x00\x00\x00\x00",
     },
