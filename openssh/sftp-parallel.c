@@ -256,6 +256,46 @@ find_parts(const struct sftp_parallel *f, uint64_t *have)
 	return 0;
 }
 
+/* Writes bytes of the target. Returns 0 or -1. */
+static int
+write_file(const struct sftp_parallel *f, uint64_t offset, const u_char *data,
+    size_t len)
+{
+	if (f->upload)
+		return sftp_request_write(f->conn, f->handle, f->handle_len,
+		    offset, data, len) == SSH2_FX_OK ? 0 : -1;
+	return pwrite(f->fd, data, len, offset) == (ssize_t)len ? 0 : -1;
+}
+
+/*
+ * Copies the first part if it is missing, and others are there: to the caller,
+ * 0 bytes without a gap mean that nothing is. Returns 1 if it is there now.
+ */
+static int
+have_first(const struct sftp_parallel *f, struct sftp_parts *p)
+{
+	size_t buflen = sftp_conn_buflen(f->conn, f->upload), n;
+	uint64_t offset, len;
+	u_char *data;
+	int i, ok = 1;
+
+	if (p->done == 0)
+		return 0;
+	if (sftp_parts_begin(p) != 0)
+		return 1;
+	i = sftp_parts_next(p, &offset, &len);
+	data = xmalloc(buflen);
+	for (; ok && len != 0; offset += n, len -= n) {
+		n = MINIMUM(len, buflen);
+		ok = read_file(f, !f->upload, offset, data, n) == 0 &&
+		    write_file(f, offset, data, n) == 0;
+	}
+	free(data);
+	if (ok)
+		sftp_parts_copied(p, i);
+	return ok;
+}
+
 int
 sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
     uint64_t *begin)
@@ -277,7 +317,7 @@ sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
 		}
 		return 0;
 	}
-	if (sftp_parts_begin(p) == 0) {
+	if (p->done == 0) {
 		forget_resumed();
 		return 0;
 	}
@@ -291,7 +331,7 @@ sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
 	}
 	debug("\"%s\": %llu of %llu bytes are there", f->path,
 	    (unsigned long long)p->done, (unsigned long long)p->size);
-	if (sftp_parts_begin(p) == 0) {
+	if (!have_first(f, p)) {
 		forget_resumed();
 		return 0;
 	}
@@ -425,6 +465,7 @@ copy(struct sftp_parts_copy *c)
 {
 	const struct sftp_parallel *f = c->f;
 
+	TAILQ_INIT(&c->unmarked);
 	arc4random_buf(c->nonce, sizeof(c->nonce));
 	c->mark = xmalloc(c->mark_len);
 	if (c->plain || add_mark(c) == 0) {

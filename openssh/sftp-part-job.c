@@ -47,8 +47,15 @@ extern volatile sig_atomic_t interrupted;
 /* Bytes that a lane has in flight at least */
 #define FLIGHT_MIN	(2 * 1024 * 1024)
 
-/* Bytes after which the mark is written again */
+/* Bytes after which the mark is written again, and how many marks those are */
 #define MARK_STEP	(4 * 1024 * 1024)
+#define MARK_STEP_MARKS	256
+
+/* Outstanding marks at most, at a server that writes in order */
+#define MARKS_MAX	16
+
+/* Bytes that are copied at least before lanes wait for the mark of them */
+#define UNMARKED_MIN	(48 * 1024 * 1024)
 
 /* A part that a lane copies */
 struct part {
@@ -65,6 +72,7 @@ struct part_request {
 	uint64_t offset;
 	size_t len;
 	u_int taken;		/* parts that were taken before it */
+	uint64_t marked;	/* bytes of the parts in a mark */
 	TAILQ_ENTRY(part_request) entry;
 };
 
@@ -133,6 +141,24 @@ open_file(struct copier *k)
 	return same ? 0 : -1;
 }
 
+/*
+ * Returns 1 if an upload's lane is to wait, as too much is there which no mark
+ * tells of: it would be copied again by whoever resumes. The first lane writes
+ * the mark. If it is slow, it first does nothing else, so that its marks don't
+ * wait behind data.
+ */
+static int
+is_unmarked(const struct copier *k)
+{
+	const struct sftp_parts_copy *c = k->c;
+	uint64_t most = MAXIMUM(UNMARKED_MIN, 2 * c->in_flight_most);
+
+	if (k->own_handle == NULL)
+		most = c->marking != 0 ? most / 4 * 3 : UINT64_MAX;
+	return c->f->upload && c->first && !c->stop && !interrupted &&
+	    !k->lost && c->parts.done - c->kept > most;
+}
+
 /* Returns 1 if the lane may have one more request in flight. */
 static int
 may_ask(struct copier *k)
@@ -141,7 +167,7 @@ may_ask(struct copier *k)
 	u_int lanes = MAXIMUM(sftp_tree_lanes(sftp_conn_tree(k->conn)), 1);
 	uint64_t most;
 
-	if (k->c->stop || interrupted || k->lost)
+	if (k->c->stop || interrupted || k->lost || is_unmarked(k))
 		return 0;
 	/* At the end no lane holds what the others wait for. */
 	most = MAXIMUM(2 * d->cw.bdp,
@@ -152,21 +178,25 @@ may_ask(struct copier *k)
 	return k->in_flight == 0 || k->in_flight + k->piece <= most;
 }
 
-static void
+static struct part_request *
 note_request(struct copier *k, u_int id, struct part *part, uint64_t offset,
     size_t len)
 {
+	struct sftp_parts_copy *c = k->c;
 	struct part_request *r = xcalloc(1, sizeof(*r));
 
 	r->id = id;
 	r->part = part;
 	r->offset = offset;
 	r->len = len;
-	r->taken = k->c->taken;
+	r->taken = c->taken;
 	TAILQ_INSERT_TAIL(&k->requests, r, entry);
 	k->in_flight += len;
+	c->in_flight += len;
+	c->in_flight_most = MAXIMUM(c->in_flight_most, c->in_flight);
 	if (part != NULL)
 		sftp_inflight_ask(sftp_conn_inflight(k->conn), len);
+	return r;
 }
 
 /* Sends a request for a piece of a part. Returns 0, or -1 after an error. */
@@ -189,7 +219,7 @@ send_piece(struct copier *k, struct part *part, uint64_t offset, size_t len)
 		id = sftp_request_send_write(k->conn, k->handle, k->handle_len,
 		    offset, k->data, len);
 	}
-	note_request(k, id, part, offset, len);
+	(void)note_request(k, id, part, offset, len);
 	return 0;
 }
 
@@ -206,7 +236,7 @@ ask_end(struct copier *k)
 	if (k->f->upload || c->end_asked == c->taken)
 		return;
 	c->end_asked = c->taken;
-	note_request(k, sftp_request_send_read(k->conn, k->handle,
+	(void)note_request(k, sftp_request_send_read(k->conn, k->handle,
 	    k->handle_len, k->f->size, 1), NULL, k->f->size, 1);
 }
 
@@ -244,24 +274,40 @@ int
 sftp_part_mark(struct sftp_parts_copy *c, struct sftp_conn *conn,
     const u_char *handle, size_t handle_len)
 {
-	struct sshbuf *msg;
-	u_int id, got, status;
-
 	if (sftp_mark_put(&c->parts, c->f->mtime, c->nonce, c->mark) != 0)
 		return -1;
-	c->marked = c->parts.done;
+	c->marked = c->kept = c->parts.done;
 	if (!c->f->upload)
 		return pwrite(c->f->fd, c->mark, c->mark_len, c->f->size) ==
 		    (ssize_t)c->mark_len ? 0 : -1;
-	if ((msg = sshbuf_new()) == NULL)
-		fatal_f("sshbuf_new failed");
-	id = sftp_request_send_write(conn, handle, handle_len, c->f->size,
-	    c->mark, c->mark_len);
-	(void)sftp_request_reply(conn, msg, &got, &status);
-	if (got != id)
-		fatal("ID mismatch (%u != %u)", got, id);
-	sshbuf_free(msg);
-	return status == SSH2_FX_OK ? 0 : -1;
+	return sftp_request_write(conn, handle, handle_len, c->f->size,
+	    c->mark, c->mark_len) == SSH2_FX_OK ? 0 : -1;
+}
+
+/* Wakes the lanes that wait for a mark. */
+static void
+wake_unmarked(struct sftp_parts_copy *c)
+{
+	sftp_tree_wake(sftp_conn_tree(c->f->conn), &c->unmarked);
+}
+
+/* Sends the mark over the first lane, unless enough are outstanding. */
+static void
+send_mark(struct copier *k)
+{
+	struct sftp_parts_copy *c = k->c;
+	struct part_request *r;
+	u_int id;
+
+	if (c->marking >= (sftp_lanes_are_openssh() ? MARKS_MAX : 1) ||
+	    sftp_mark_put(&c->parts, c->f->mtime, c->nonce, c->mark) != 0)
+		return;
+	c->marked = c->parts.done;
+	c->marking++;
+	id = sftp_request_send_write(k->conn, k->handle, k->handle_len,
+	    c->f->size, c->mark, c->mark_len);
+	r = note_request(k, id, NULL, c->f->size, c->mark_len);
+	r->marked = c->marked;
 }
 
 /*
@@ -273,25 +319,25 @@ static void
 mark(struct copier *k)
 {
 	struct sftp_parts_copy *c = k->c;
-	u_int id;
 
-	if (c->plain || c->stop || c->marking ||
-	    c->parts.done - c->marked < MARK_STEP)
-		return;
-	if (c->f->upload && k->own_handle != NULL)
+	if (c->plain || c->stop || c->parts.done - c->marked <
+	    MAXIMUM(MARK_STEP, MARK_STEP_MARKS * c->mark_len))
 		return;
 	if (!c->f->upload) {
 		if (sftp_part_mark(c, NULL, NULL, 0) != 0)
 			c->stop = 1;
-		return;
-	}
-	if (sftp_mark_put(&c->parts, c->f->mtime, c->nonce, c->mark) != 0)
-		return;
-	c->marked = c->parts.done;
-	c->marking = 1;
-	id = sftp_request_send_write(k->conn, k->handle, k->handle_len,
-	    c->f->size, c->mark, c->mark_len);
-	note_request(k, id, NULL, c->f->size, c->mark_len);
+	} else if (k->own_handle == NULL && !(TAILQ_EMPTY(&k->requests) &&
+	    sftp_parts_left(&c->parts) == 0))
+		send_mark(k);
+}
+
+/* Notes that an upload's mark is at the target. */
+static void
+marked(struct sftp_parts_copy *c, const struct part_request *r)
+{
+	c->marking--;
+	c->kept = MAXIMUM(c->kept, r->marked);
+	wake_unmarked(c);
 }
 
 /* Notes that len bytes of a part are at the target. */
@@ -306,7 +352,6 @@ copied(struct copier *k, struct part *part, size_t len)
 	sftp_parts_copied(&k->c->parts, part->i);
 	TAILQ_REMOVE(&k->parts, part, entry);
 	free(part);
-	mark(k);
 }
 
 /* Takes the data of a READ. Returns the number of bytes, or -1. */
@@ -356,10 +401,11 @@ take_reply(struct copier *k, struct sshbuf *msg)
 	type = sftp_request_reply(k->conn, msg, &id, &status);
 	r = take_request(k, id);
 	k->in_flight -= r->len;
+	k->c->in_flight -= r->len;
 	if (r->part != NULL)
 		sftp_inflight_end(d, r->len);
 	else if (k->f->upload)
-		k->c->marking = 0;
+		marked(k->c, r);
 	if (r->part == NULL && !k->f->upload &&
 	    !sftp_tree_lost(sftp_conn_tree(k->conn), k->conn)) {
 		k->c->ends = r->taken == k->c->taken &&
@@ -446,16 +492,28 @@ sftp_part_job(struct sftp_job *job)
 	if (k.conn != c->f->conn && open_file(&k) != 0)
 		goto out;
 	k.data = c->f->upload ? xmalloc(k.piece) : NULL;
+	c->first |= k.own_handle == NULL;
 	for (;;) {
 		/* What has come is taken first: it is progress. */
 		while (may_ask(&k) && !sftp_reply_ready(sftp_conn_tree(k.conn),
 		    k.conn) && send_next(&k))
 			;
-		if (TAILQ_EMPTY(&k.requests))
+		if (!TAILQ_EMPTY(&k.requests)) {
+			take_reply(&k, msg);
+			/* Also of what other lanes have copied */
+			mark(&k);
+		} else if (is_unmarked(&k) &&
+		    sftp_parts_left(&c->parts) != 0)
+			sftp_tree_wait_in(sftp_conn_tree(k.conn),
+			    &c->unmarked);
+		else
 			break;
-		take_reply(&k, msg);
 	}
 	give_back(&k);
+	if (k.own_handle == NULL) {
+		c->first = 0;
+		wake_unmarked(c);
+	}
  out:
 	if (k.own_handle != NULL)
 		keep_handle(&k);

@@ -21,6 +21,7 @@
 
 #include <stdint.h>
 
+#include "sftp-fiber.h"
 #include "sftp-lanes.h"
 #include "sftp-mark.h"
 #include "sftp-parts.h"
@@ -43,7 +44,12 @@ struct sftp_parts_copy {
 	int longer;		/* 1: the target is longer by a mark */
 	uint64_t begin;		/* bytes there before, without a gap */
 	uint64_t marked;	/* bytes of the parts in the last mark */
-	int marking;		/* 1: that mark is outstanding */
+	uint64_t kept;		/* the same, of those that are at the target */
+	u_int marking;		/* outstanding marks */
+	int first;		/* 1: the first lane copies, and marks */
+	struct sftp_fiber_list unmarked;	/* lanes that wait for a mark */
+	uint64_t in_flight;	/* bytes, on all lanes */
+	uint64_t in_flight_most;	/* the most that they were */
 	u_int taken;		/* parts that lanes have taken, in all */
 	u_int end_asked;	/* that, when what is behind a source was
 				 * asked for last; 0: it was not */

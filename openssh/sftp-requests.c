@@ -349,19 +349,40 @@ sftp_request_send_read(struct sftp_conn *conn, const u_char *handle,
 	return id;
 }
 
-u_int
-sftp_request_send_write(struct sftp_conn *conn, const u_char *handle,
+/* Begins a WRITE. Returns its id. */
+static u_int
+begin_write(struct sftp_conn *conn, struct sshbuf *msg, const u_char *handle,
     size_t handle_len, uint64_t offset, const u_char *data, size_t len)
 {
-	struct sshbuf *msg = new_msg();
 	u_int id = begin(conn, msg, SSH2_FXP_WRITE);
 
 	put_string(msg, handle, handle_len);
 	put_u64_or_fatal(msg, offset);
 	put_string(msg, data, len);
+	return id;
+}
+
+u_int
+sftp_request_send_write(struct sftp_conn *conn, const u_char *handle,
+    size_t handle_len, uint64_t offset, const u_char *data, size_t len)
+{
+	struct sshbuf *msg = new_msg();
+	u_int id = begin_write(conn, msg, handle, handle_len, offset, data,
+	    len);
+
 	sftp_conn_send(conn, msg);
 	sshbuf_free(msg);
 	return id;
+}
+
+u_int
+sftp_request_write(struct sftp_conn *conn, const u_char *handle,
+    size_t handle_len, uint64_t offset, const u_char *data, size_t len)
+{
+	struct sshbuf *msg = new_msg();
+
+	return ask_status(conn, msg, begin_write(conn, msg, handle, handle_len,
+	    offset, data, len));
 }
 
 size_t

@@ -92,6 +92,11 @@ u_int	 sftp_request_send_write(struct sftp_conn *conn, const u_char *handle,
 	    size_t handle_len, uint64_t offset, const u_char *data,
 	    size_t len);
 
+/* The same, and waits for the reply. Returns 0, or the SSH2_FX_* status. */
+u_int	 sftp_request_write(struct sftp_conn *conn, const u_char *handle,
+	    size_t handle_len, uint64_t offset, const u_char *data,
+	    size_t len);
+
 /*
  * Waits for a reply of any request. Sets its id, and the status: SSH2_FX_OK
  * stands for any reply that is no status, too. `msg` then holds what follows

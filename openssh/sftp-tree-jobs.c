@@ -273,6 +273,18 @@ wait_jobs(struct sftp_tree *tree, struct sftp_jobs *jobs)
 	tree->waiting--;
 }
 
+void
+sftp_tree_wait_in(struct sftp_tree *tree, struct sftp_fiber_list *list)
+{
+	sftp_fiber_wait(tree->fibers, list);
+}
+
+void
+sftp_tree_wake(struct sftp_tree *tree, struct sftp_fiber_list *list)
+{
+	sftp_fiber_ready_all(tree->fibers, list);
+}
+
 int
 sftp_tree_wait(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {

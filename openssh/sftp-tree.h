@@ -23,6 +23,7 @@
 
 struct sftp_conn;
 struct sftp_fiber;
+struct sftp_fiber_list;
 struct sshbuf;
 
 /*
@@ -210,6 +211,13 @@ void	 sftp_tree_of_parts_free(struct sftp_tree *tree);
  */
 int	 sftp_tree_run(struct sftp_tree *tree, struct sftp_jobs *jobs,
 	    const struct sftp_job *job);
+
+/* Puts the job that runs on a list. Waits until sftp_tree_wake() takes it off. */
+void	 sftp_tree_wait_in(struct sftp_tree *tree,
+	    struct sftp_fiber_list *list);
+
+/* Wakes all jobs on a list. */
+void	 sftp_tree_wake(struct sftp_tree *tree, struct sftp_fiber_list *list);
 
 /*
  * Calls opened() with each lane that is open or opens from now on, but the

@@ -3,6 +3,7 @@ its own here, without ssh between the ends. Ends at random moments, too: as many
 as KILLS in the environment says, 20 by default."""
 
 import filecmp
+import hashlib
 import os
 import re
 import shlex
@@ -513,6 +514,43 @@ def test_resume(large, direction, lanes, stock):
     assert stock or large.digests_asked() > 0
 
 
+def remark(large, change):
+    """Changes what the mark says is there: change gets a bit for each part."""
+    with open(large.dest, "r+b") as f:
+        f.seek(SIZE)
+        mark = bytearray(f.read())
+        bits = [mark[56 + i // 8] >> i % 8 & 1
+                for i in range((SIZE + MIB - 1) // MIB)]
+        change(bits)
+        for i, bit in enumerate(bits):
+            mark[56 + i // 8] &= ~(1 << i % 8)
+            mark[56 + i // 8] |= bit << i % 8
+        mark[-32:] = hashlib.sha256(mark[:-32]).digest()
+        f.seek(SIZE)
+        f.write(mark)
+
+
+@BOTH
+@pytest.mark.parametrize("stock, why", [
+    (0, "not there"), (1, "not there"), (0, "differs")])
+def test_resume_without_the_first_part(large, direction, stock, why):
+    """What other lanes have copied behind it stays."""
+    marked(large, direction)
+    parts = marked_mib(large)[1]
+    if why == "not there":
+        remark(large, lambda bits: bits.__setitem__(0, 0))
+    with open(large.dest, "r+b") as f:
+        f.write(b"something else")
+    if stock:
+        large.serve(server=f"{STOCK}/sftp-server")
+    status, error = large.copy("scp", direction, "-Z")
+    assert status == 0, error
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    # A piece of 8 MiB is compared at a time
+    again = 8 if why == "differs" else 1
+    assert sum(large.moved()) <= SIZE - (parts - again - 1) * MIB
+
+
 @BOTH
 def test_what_is_marked_is_compared(large, direction):
     marked(large, direction)
@@ -575,13 +613,13 @@ def grow(large, count):
     os.utime(large.source, (long_ago, long_ago))
 
 
-def marked_mib(large):
+def marked_mib(large, size=SIZE):
     """What the mark (sftp-mark.h) says is there, before the first gap and in
     all"""
     with open(large.dest, "rb") as f:
-        f.seek(SIZE + 56)
+        f.seek(size + 56)
         bits = f.read()[:-32]
-    parts = [bits[i // 8] >> i % 8 & 1 for i in range(len(bits) * 8)]
+    parts = [bits[i // 8] >> i % 8 & 1 for i in range(len(bits) * 8)] + [0]
     return parts.index(0), sum(parts)
 
 
@@ -721,14 +759,50 @@ def test_resume_sends_what_is_missing(place, direction, who):
         kill([client.pid] if who == "client" else place.pids())
         client.communicate(timeout=100)
     assert client.returncode != 0
-    missing = 0
+    assert 0 < missing(place) <= size - least + 8 * MIB
+    goes_on(place, direction)
+
+
+def missing(place):
+    """Bytes of the source, in blocks of 1 MiB, that are not at the target."""
+    count = 0
     with open(place.source, "rb") as whole, open(place.dest, "rb") as there:
         while block := whole.read(MIB):
-            missing += len(block) * (there.read(MIB) != block)
-    assert 0 < missing <= size - least + 8 * MIB
+            count += len(block) * (there.read(MIB) != block)
+    return count
+
+
+def goes_on(place, direction):
+    count = missing(place)
     assert place.copy("scp", direction, "-Z") == (0, "")
     assert filecmp.cmp(place.source, place.dest, shallow=False)
-    assert sum(place.moved()) <= missing + 64 * MIB
+    assert sum(place.moved()) <= count + 64 * MIB
+
+
+@pytest.mark.parametrize("then", ["killed", "goes on"])
+def test_the_first_lane_stands_still(place, then):
+    """It writes an upload's mark, so the others wait for it, too."""
+    place.source.write_bytes(content(160 * MIB))
+    argv, _ = place.argv("scp", "put", place.source, place.dest, "-l400000")
+    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                          text=True) as client:
+        wait_for(lambda: place.dest.exists() and
+                 marked_mib(place, 160 * MIB)[1] >= 4)
+        os.kill(first := place.pids()[0], signal.SIGSTOP)
+        before = -1
+        while (there := place.dest.stat().st_blocks) > before:
+            before = there
+            time.sleep(1)
+        if then == "killed":
+            kill([client.pid, *place.pids()])
+        else:
+            os.kill(first, signal.SIGCONT)
+        client.communicate(timeout=100)
+    if then == "killed":
+        goes_on(place, "put")
+    else:
+        assert client.returncode == 0
+        assert filecmp.cmp(place.source, place.dest, shallow=False)
 
 
 @pytest.mark.parametrize("what", ["file", "tree"])
