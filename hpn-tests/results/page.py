@@ -26,8 +26,9 @@ Written by `make check-interop`, from what it measured.
 Clients and servers that others wrote move 64 MiB each way, with stock OpenSSH
 10.0p1 at the other end and with ours; on loopback every byte is compared. This
 is 500 Mbit/s over 100 ms, in virtual time: goodput in MB/s from the first byte
-to the last, slow start included, without compression. All rows are of one run;
-ours below 0.95 of stock's is a failure. Plain TCP on the same path: {raw}.
+to the last, slow start included, without compression. TCP's buffers are raised
+to 512 MiB at both ends. All rows are of one run; ours below 0.95 of stock's is
+a failure. Plain TCP on the same path: {raw}.
 
 "get" is from server to client, "put" from client to server. A window helps
 who receives: ours opens "put" to our sshd and "get" with our ssh. In the other
@@ -124,8 +125,9 @@ Of `make check-day`: one connection of ours for {hours} hours of the lab's time.
 Each hour has short connections through a forwarding, a keystroke a minute and a
 burst, over a path that is another each time; some have nothing but keepalives,
 one has rsync. An hour ends with the same burst over the first path, which the
-last columns describe, and a minute of keepalives. What must hold: each
-connection was answered, and the last hour ends as the first did.
+last columns describe, and a minute of keepalives. TCP's buffers are raised to
+512 MiB at both ends. What must hold: each connection was answered, and the last
+hour ends as the first did.
 
 | hour | connections | keystrokes | new keys | burst (MB/s) | window (MiB) | \
 ssh (KiB) | sshd-session (KiB) | descriptors |
@@ -137,14 +139,14 @@ RANDOM = """\
 
 Of `make check-random`, {draws} draws. A draw's number gives a path (5 Mbit/s to
 2.5 Gbit/s, 2 to 600 ms, losses, jitter, a queue of 0.1 to 4 BDP, CUBIC or BBR,
-untouched or raised TCP buffers), a tool, a direction and the programs at both
-ends; at least one is ours. Stock at both ends and raw TCP take the same path in
-the same run. Where packets are lost, each figure is the median of three seeds.
-If that misses, or one run on a path with jitter does, it is the mean of nine
-seeds, which may be lower by twice its standard error, and by no more than 14 %:
-which packets are lost or overtaken is luck, and plain TCP's goodput differs as
-much. If nine seeds miss, too, and differ too much to tell, it is the mean of
-36. Draws with nine seeds: {nine}; with 36: {most}.
+TCP buffers untouched or raised to 512 MiB), a tool, a direction and the
+programs at both ends; at least one is ours. Stock at both ends and raw TCP take
+the same path in the same run. Where packets are lost, each figure is the median
+of three seeds. If that misses, or one run on a path with jitter does, it is the
+mean of nine seeds, which may be lower by twice its standard error, and by no
+more than 14 %: which packets are lost or overtaken is luck, and plain TCP's
+goodput differs as much. If nine seeds miss, too, and differ too much to tell,
+it is the mean of 36. Draws with nine seeds: {nine}; with 36: {most}.
 
 What must hold: the bytes are the same, no process is left, a stock sender never
 has 8 MiB of unspent credit, an end of ours takes at most 16 MiB more than
