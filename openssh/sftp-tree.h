@@ -212,7 +212,7 @@ void	 sftp_tree_of_parts_free(struct sftp_tree *tree);
 int	 sftp_tree_run(struct sftp_tree *tree, struct sftp_jobs *jobs,
 	    const struct sftp_job *job);
 
-/* Puts the job that runs on a list. Waits until sftp_tree_wake() takes it off. */
+/* Puts the job that runs on a list. Waits until sftp_tree_wake(). */
 void	 sftp_tree_wait_in(struct sftp_tree *tree,
 	    struct sftp_fiber_list *list);
 
