@@ -14,6 +14,7 @@ import time
 import pytest
 
 from loopback import (OURS, PORT, read, stands_still, status_kib, wait_until)
+from wire_names import wire_name
 
 paramiko = pytest.importorskip("paramiko")
 
@@ -25,8 +26,8 @@ MSG_IGNORE, MSG_EXT_INFO, MSG_GLOBAL_REQUEST = 2, 7, 80
 MSG_WINDOW_ADJUST, MSG_DATA, MSG_REQUEST = 93, 94, 98
 MSG_SUCCESS, MSG_FAILURE = 99, 100
 MSG_PING, MSG_PONG = 192, 193
-BOUNDED = b"bounded-input@openssh-bdp"
-PROBE = b"path-probe@openssh-bdp"
+BOUNDED = wire_name("BDP_BOUNDED_INPUT").encode()
+PROBE = wire_name("BDP_PATH_PROBE").encode()
 
 # A reader that has stopped, and goes when sshd does. Its parent is another
 # process then; that one's pid may be a third one's by now.

@@ -9,12 +9,14 @@ import subprocess
 import pytest
 
 from loopback import OURS, stands_still, wait_until
+from wire_names import wire_name
 
 KIB = 1024
 F_SETPIPE_SZ, PAGE = 1031, 4096         # Linux
 FILE, READ = 8 << 20, 255 * KIB
 REQUESTS = 1000
 PATIENCE_S = 60
+END_SESSION = wire_name("BDP_END_SESSION").encode()
 
 
 def string(data):
@@ -88,8 +90,7 @@ def test_session_that_ends_sends_all(tmp_path):
         server.stdin.write(
             read_request(1, handle, 0) + read_request(2, handle, READ) +
             message(200, struct.pack(">I", 3),
-                    string(b"end-session@openssh-bdp"),
-                    struct.pack(">I", 2)))
+                    string(END_SESSION), struct.pack(">I", 2)))
         wait_until("the server stands still",
                    lambda: stands_still(server.pid), PATIENCE_S)
         answers = server.stdout.read()
@@ -104,8 +105,7 @@ def test_nothing_is_done_behind_the_end_of_a_session(tmp_path):
         server.stdin.write(
             read_request(1, handle, 0) + read_request(2, handle, READ) +
             message(200, struct.pack(">I", 3),
-                    string(b"end-session@openssh-bdp"),
-                    struct.pack(">I", 2)) +
+                    string(END_SESSION), struct.pack(">I", 2)) +
             message(14, struct.pack(">I", 4), string(bytes(new)),
                     struct.pack(">I", 0)))
         assert server.stdout.read().count(b"Success") == 1

@@ -8,20 +8,13 @@ import pytest
 
 from hostile import (MSG_REQUEST, MSG_WINDOW_ADJUST, PING, Client, Raw,
                      Server)
-from loopback import (OURS, STOCK, TOP, place,      # noqa: F401
+from loopback import (OURS, STOCK, place,      # noqa: F401
                       read, wait_until)
+from wire_names import wire_name
 
 KIB = 1024
 MSG_EOF, MSG_CLOSE = 96, 97
 FIRST_OF_SERVICES = 50                  # below it there are keys (RFC 4250)
-
-
-def header(macro):
-    """A name, as bdp-names.h has it."""
-    text = read(os.path.join(TOP, "openssh", "bdp-names.h"))
-    domain = re.search(r'define BDP_DOMAIN\s+"(.*)"', text)[1]
-    return re.search(rf'define {macro}\s+"(.*@)" BDP_DOMAIN',
-                     text)[1] + domain
 
 
 def extensions(log):
@@ -39,7 +32,7 @@ def test_our_extension_is_the_last(place, said_by):     # noqa: F811
     assert done.returncode == 0, done.stderr
     if said_by == "sshd":
         names = extensions(done.stderr)
-        end = names.index(header("BDP_BOUNDED_INPUT"))
+        end = names.index(wire_name("BDP_BOUNDED_INPUT"))
         assert names[:3] == ["server-sig-algs",
                              "publickey-hostbound@openssh.com",
                              "ping@openssh.com"]
@@ -49,7 +42,7 @@ def test_our_extension_is_the_last(place, said_by):     # noqa: F811
     else:
         names = extensions(read(sshd.log))
         assert names == ["ext-info-in-auth@openssh.com",
-                         header("BDP_BOUNDED_INPUT")]
+                         wire_name("BDP_BOUNDED_INPUT")]
 
 
 # A command that ends before ssh has said EOF would race with that.
@@ -143,4 +136,4 @@ def test_the_probe_has_the_name(place):                 # noqa: F811
                           "root@127.0.0.1", "cat > /dev/null",
                           tree=STOCK, level="DEBUG1")])
     assert done.returncode == 0, done.stderr
-    assert f"rtype {header('BDP_PATH_PROBE')} reply 1" in done.stderr
+    assert f"rtype {wire_name('BDP_PATH_PROBE')} reply 1" in done.stderr

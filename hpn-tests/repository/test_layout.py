@@ -10,6 +10,7 @@ import re
 import tokenize
 
 from tracked import TOP, read, tracked
+from wire_names import wire_name
 
 ON_TOP = {"openssh", "patches", "hpn-tests", "bench", "configure.ac",
           "Makefile.in", "debian", "README.md",
@@ -84,6 +85,18 @@ def test_nothing_imports_a_test():
     for name in filter(is_python, tracked()):
         assert not [m for m in imports(name)
                     if m == "conftest" or m.startswith("test_")], name
+
+
+# Names on the wire
+
+def test_one_line_changes_the_names():
+    """The one with BDP_DOMAIN: all but documents have them from there. (An
+    address in Debian's changelog ends in .invalid.)"""
+    domain = wire_name("BDP_BOUNDED_INPUT").partition("@")[2]
+    spelt = re.compile(rf"@{re.escape(domain)}(?!\.invalid)")
+    assert {name for name in tracked(":!*.md")
+            if spelt.search(read(name))} == \
+        {"openssh/PROTOCOL.channels", "openssh/PROTOCOL.sftp"}
 
 
 # Paths in documents and comments

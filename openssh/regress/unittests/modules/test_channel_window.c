@@ -36,6 +36,7 @@
 #include "sshbuf.h"
 #include "ssh2.h"
 #include "packet.h"
+#include "bdp-names.h"
 #include "bounded-input.h"
 #include "channels.h"
 #include "window-control.h"
@@ -425,7 +426,7 @@ probes(int ping)
 		ASSERT_INT_EQ(sshbuf_get_u32(b, &id), 0);
 		ASSERT_U32_EQ(id, 77);
 		ASSERT_INT_EQ(sshbuf_get_cstring(b, &name, NULL), 0);
-		ASSERT_STRING_EQ(name, "path-probe@openssh-bdp");
+		ASSERT_STRING_EQ(name, BDP_PATH_PROBE);
 		free(name);
 		ASSERT_INT_EQ(sshbuf_get_u8(b, &reply), 0);
 		ASSERT_U8_EQ(reply, 1);
