@@ -281,10 +281,16 @@ def check_request(handle, algs, start, length, block):
 
 
 @pytest.fixture
-def session():
-    session = Session()
+def session(request):
+    session = Session(*getattr(request, "param", ()))
     yield session
     session.end()
+
+
+def read_only_too(name, **kwargs):
+    """Both as it is, and with the option -R."""
+    return pytest.mark.parametrize(name, [(), ("-R",)],
+                                   ids=["writes", "reads-only"], **kwargs)
 
 
 READ, WRITE, CREATE = 1, 2, 8                   # SSH_FXF_*
@@ -347,6 +353,7 @@ def test_check_file_of_what_is_open_for_writing(tmp_path, session):
         hashlib.sha256(b"s").digest()
 
 
+@read_only_too("session", indirect=True)
 def test_check_file_is_bounded(tmp_path, session):
     """Regular files only, and 32 MiB of them: more is refused, as a part's
     digest would be a wrong answer."""
@@ -375,12 +382,13 @@ def test_check_file_gives_its_memory_back(tmp_path, session):
     assert data[1] - data[0] < 1024, data
 
 
+@read_only_too("options")
 @pytest.mark.parametrize("end", ["both", "stdin", "stdout"])
-def test_client_that_has_gone(tmp_path, end):
+def test_client_that_has_gone(tmp_path, end, options):
     """Nobody waits for the digests that it asked for: minutes of CPU time."""
     (tmp_path / "file").touch()
     os.truncate(tmp_path / "file", 32 << 20)
-    session = Session()
+    session = Session(*options)
     handle = session.open(tmp_path / "file")
     body = check_request(handle, "sha256", 0, 0, 0)
     session.process.stdin.write(
