@@ -103,5 +103,7 @@ def digests(path):
 
 
 def hears_interrupts():
-    """Whoever was started in the background may have them ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Whoever was started in the background, or by nohup, may have them
+    ignored."""
+    for signum in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(signum, signal.SIG_DFL)
