@@ -291,11 +291,11 @@ class Welcoming(paramiko.ServerInterface):
 
 class Client:
     """ssh of a tree, and a hostile server that it has logged in to. What it
-    writes is read as far as take() says."""
+    writes is read as far as take() says. how: as Popen()'s, such as stdin."""
 
     def __init__(self, place, tree=OURS, options=(), extensions=None,
                  probed=None, opens=True, takes=(WINDOW, PACKET),
-                 stdout=subprocess.PIPE, version=None, slow_s=0):
+                 version=None, slow_s=0, **how):
         listener = place.inside(
             lambda: socket.create_server(("127.0.0.1", PORT)))
         self.log_path = place.path(f"ssh.{os.path.basename(tree)}.log")
@@ -304,7 +304,7 @@ class Client:
             ["env", "--default-signal=INT,TERM",
              *place.ssh(*options, "-E", self.log_path, "root@127.0.0.1",
                         "command", tree=tree, level="DEBUG2")],
-            stdin=subprocess.PIPE, stdout=stdout)
+            **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, **how})
         listener.settimeout(PATIENCE_S)
         sock = listener.accept()[0]
         listener.close()

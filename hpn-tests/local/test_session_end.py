@@ -2,6 +2,7 @@
 its exit status, is a success, as with stock OpenSSH; what was lost is not."""
 
 import contextlib
+import fcntl
 import os
 import pty
 import resource
@@ -9,6 +10,7 @@ import signal
 import socket
 import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -43,8 +45,9 @@ def drops(client):
 
 
 def end(client):
-    with contextlib.suppress(BrokenPipeError):
-        client.ssh.stdin.close()
+    if client.ssh.stdin:
+        with contextlib.suppress(BrokenPipeError):
+            client.ssh.stdin.close()
     status = client.ssh.wait(PATIENCE_S)
     client.server.listening.set()
     client.server.close()
@@ -133,6 +136,39 @@ def test_the_terminal_goes(place, tree):                # noqa: F811
     os.close(follower)
     os.close(leader)
     says(client)
+    assert closed(client) == 0, client.log()
+
+
+def in_background():
+    """By nohup. Its standard input is its terminal, whose foreground is a
+    group of processes that has gone: a read is EIO."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.setpgid(pid, pid)
+    os.tcsetpgrp(0, pid)
+    os.waitpid(pid, 0)
+
+
+@pytest.mark.parametrize("tree", [STOCK, OURS])
+@pytest.mark.parametrize("gone", [False, True])
+def test_no_input_from_the_terminal(place, tree, gone):     # noqa: F811
+    """EIO (or EOF, if it has gone), and no error of the command's."""
+    leader, follower = pty.openpty()
+    client = Client(place, tree, stdin=follower, preexec_fn=in_background)
+    os.close(follower)
+    os.write(leader, b"input\n")
+    if gone:
+        os.close(leader)
+    wait_until("EOF", lambda: MSG_EOF in client.server.heard, PATIENCE_S)
+    if not gone:
+        os.close(leader)
+        assert "Input/output error" in client.log()
+    says(client)
+    assert client.ssh.stdout.read(len(SAID)) == SAID
     assert closed(client) == 0, client.log()
 
 
