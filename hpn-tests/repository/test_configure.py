@@ -12,24 +12,35 @@ BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OURS = os.path.join(BUILD, "openssh")
 STOCK = os.path.join(BUILD, "stock")
 HEADERS = {"pam": "security/pam_appl.h", "libedit": "histedit.h",
-           "selinux": "selinux/selinux.h", "usdt": "sys/sdt.h"}
+           "selinux": "selinux/selinux.h", "usdt": "sys/sdt.h",
+           "security-key-builtin": "fido.h"}
+# What upstream's configure would look for on the machine, and nobody asks
+FIXED = ["--with-pid-dir=/var/run", "--disable-etc-default-login",
+         "PATH_PASSWD_PROG=/usr/bin/passwd", "ac_cv_search_SHA256Update=no",
+         "ac_cv_header_sha2_h=no", "ac_cv_header_bsd_libutil_h=no",
+         "ac_cv_search_fmt_scaled=no", "ac_cv_search_scan_scaled=no",
+         "ac_cv_header_maillock_h=no"]
+DEFAULT = ["--with-pam", "--with-libedit", "--with-selinux",
+           "--without-security-key-builtin", "--with-xauth=/usr/bin/xauth",
+           "--with-mantype=doc", *FIXED]
 
 pytestmark = pytest.mark.skipif(not os.path.exists(f"{TOP}/configure"),
                                 reason="no configure: see ./bootstrap")
 
 
-def configure(folder, *options, there=(), missing=()):
+def configure(folder, *options, there=(), missing=(), path=None):
     """Status, what it said, and the options for upstream's configure, on a
     machine that has these headers, and lacks those."""
     include = folder / "include"
     for name in (*there, *missing):
-        path = include / HEADERS[name]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("#error missing\n" if name in missing else "")
+        header = include / HEADERS[name]
+        header.parent.mkdir(parents=True, exist_ok=True)
+        header.write_text("#error missing\n" if name in missing else "")
     done = subprocess.run(
         [f"{TOP}/configure", *options], cwd=folder, text=True,
         capture_output=True, timeout=300,
-        env={**os.environ, "CPPFLAGS": f"-I{include}"})
+        env={**os.environ, "CPPFLAGS": f"-I{include}",
+             "PATH": path or os.environ["PATH"]})
     made = folder / "Makefile"
     found = re.search(r"--mandir=\S+(.*)", made.read_text()) if \
         made.exists() else None
@@ -38,16 +49,20 @@ def configure(folder, *options, there=(), missing=()):
 
 
 @pytest.mark.parametrize("options,args", [
-    ((), ["--with-pam", "--with-libedit", "--with-selinux"]),
+    ((), DEFAULT),
     (("--without-pam", "--without-libedit", "--without-selinux",
-      "--with-usdt"), ["--with-cppflags=-DWITH_USDT"])])
+      "--with-security-key-builtin", "--with-usdt", "--with-xauth=/x/xauth",
+      "--with-mantype=man"),
+     ["--without-pam", "--without-libedit", "--without-selinux",
+      "--with-security-key-builtin", "--with-cppflags=-DWITH_USDT",
+      "--with-xauth=/x/xauth", "--with-mantype=man", *FIXED])])
 def test_options_decide(tmp_path, options, args):
     """And not headers that happen to be there."""
     status, said, got = configure(tmp_path, *options, there=HEADERS)
     assert (status, got) == (0, args), said
 
 
-@pytest.mark.parametrize("name", ["selinux", "usdt"])
+@pytest.mark.parametrize("name", ["selinux", "usdt", "security-key-builtin"])
 def test_what_is_asked_for_and_missing_is_an_error(tmp_path, name):
     others = [n for n in HEADERS if n != name]
     status, said, got = configure(tmp_path, f"--with-{name}", there=others,
@@ -55,6 +70,49 @@ def test_what_is_asked_for_and_missing_is_an_error(tmp_path, name):
     assert status != 0 and got is None
     assert f"{HEADERS[name]} is missing" in said
     assert f"--without-{name}" in said
+
+
+def without(folder, program):
+    """A PATH with all that this one has but a program."""
+    folder.mkdir()
+    for where in os.environ["PATH"].split(os.pathsep):
+        for name in os.listdir(where) if os.path.isdir(where) else ():
+            if name != program and not os.path.lexists(folder / name):
+                os.symlink(os.path.join(where, name), folder / name)
+    return str(folder)
+
+
+@pytest.mark.parametrize("options,status", [
+    ((), 1), (("--without-libedit",), 0),
+    (("--without-libedit", "--with-security-key-builtin"), 1)])
+def test_pkg_config_is_there(tmp_path, options, status):
+    """Without it upstream's would link other libraries, or none."""
+    got, said, _ = configure(tmp_path, *options, there=HEADERS,
+                             path=without(tmp_path / "bin", "pkg-config"))
+    assert got == status, said
+    assert ("pkg-config is missing" in said) == bool(status), said
+
+
+def test_the_build_has_these_answers():
+    """build/openssh, by its own account."""
+    with open(f"{OURS}/config.log") as f:
+        command = re.search(r"^  \$ \./configure (.*)$", f.read(), re.M)
+    asked = command[1].split()
+    with open(f"{OURS}/config.h") as f:
+        defined = dict(re.findall(r"^#define (\w+) (.*)$", f.read(), re.M))
+    with open(f"{OURS}/Makefile") as f:
+        libraries = re.search(r"^LIBS=(.*)$", f.read(), re.M)[1].split()
+    assert set(FIXED) <= set(asked)
+    xauth = defined.get("XAUTH_PATH", "no").strip('"')
+    assert f"--with-xauth={xauth}" in asked
+    assert ("ENABLE_SK_INTERNAL" in defined) == \
+        ("--with-security-key-builtin" in asked)
+    assert defined["_PATH_PASSWD_PROG"] == '"/usr/bin/passwd"'
+    assert defined["_PATH_SSH_PIDDIR"] == '"/var/run"'
+    for name in ("HAVE_ETC_DEFAULT_LOGIN", "HAVE_SHA2_H",
+                 "HAVE_BSD_LIBUTIL_H", "HAVE_MAILLOCK_H"):
+        assert name not in defined
+    assert not {"-lmd", "-lbsd"} & set(libraries)
 
 
 @pytest.mark.parametrize("flags,there", [("", False), ("-DWITH_USDT", True)])
