@@ -4,6 +4,7 @@ descriptors, handles, threads, memory; and what is left incomplete."""
 import contextlib
 import filecmp
 import os
+import pwd
 import re
 import shlex
 import signal
@@ -44,10 +45,10 @@ def most_open(folder, log="log"):
     return map(int, (folder / f"{log}.open").read_text().split())
 
 
-def nested(top, dirs=6, files=8, size=100):
-    """Directories four levels deep, with files in each."""
+def nested(top, dirs=6, files=8, size=100, levels=4):
+    """Directories that many levels deep, with files in each."""
     for i in range(dirs):
-        for depth in range(1, 5):
+        for depth in range(1, levels + 1):
             folder = top.joinpath(str(i), *["deep"] * (depth - 1))
             folder.mkdir(parents=True)
             for k in range(files):
@@ -83,6 +84,18 @@ def test_few_descriptors(tmp_path, odd, direction, taken):
     assert done == (0, "")
     assert digests(tmp_path / "copy") == digests(tree)
     assert next(most_open(tmp_path)) <= 16
+
+
+@BOTH
+def test_many_directories(tmp_path, odd, direction):
+    """500 of them, 100 in each of five levels: none is open while its files
+    wait for their turn."""
+    tree = nested(tmp_path / "tree", dirs=100, files=2, levels=5)
+    argv, _ = client("scp", direction, odd("few", 1000), tree,
+                     tmp_path / "copy", "-r")
+    assert run(["sh", "-c", 'ulimit -S -n 256; exec "$0" "$@"', *argv],
+               tmp_path) == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
 
 
 @BOTH
@@ -182,6 +195,43 @@ def test_few_threads(tmp_path, odd, tool, direction, threads):
     assert run(argv, tmp_path, env={
         **os.environ, "THREADS": str(threads),
         "LD_PRELOAD": str(tmp_path / "few.so")}) == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
+def idle_user():
+    """The uid of a user who has no process."""
+    busy = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(FileNotFoundError):
+            busy.add(os.stat(f"/proc/{pid}").st_uid)
+    return next(user.pw_uid for user in reversed(pwd.getpwall())
+                if user.pw_uid not in busy)
+
+
+def few_processes(number):
+    """What to run a command with, so that it has so many processes and threads
+    at most. The limit isn't root's, so it runs as another user, who may use
+    all files."""
+    return ["prlimit", f"--nproc={number}", "setpriv",
+            f"--reuid={idle_user()}", "--bounding-set=-all,+dac_override",
+            "--inh-caps=-all,+dac_override",
+            "--ambient-caps=-all,+dac_override"]
+
+
+@pytest.mark.parametrize("tool, direction, others", [
+    ("scp", "get", 2), ("scp", "put", 2), ("scp-3", "get", 3)])
+@pytest.mark.parametrize("threads", [0, 5])
+def test_few_processes(tmp_path, odd, tool, direction, others, threads):
+    """As test_few_threads, but it is the kernel that refuses them."""
+    prefix = few_processes(others + threads)
+    if run([*prefix, "true"], tmp_path)[0] != 0:
+        pytest.skip("needs root, prlimit and setpriv")
+    tree = nested(tmp_path / "tree", dirs=2, files=3)
+    argv, _ = client(tool, direction, odd("few", 1000), tree,
+                     tmp_path / "copy", "-rvvv")
+    status, said = run([*prefix, *argv], tmp_path)
+    assert status == 0, said
+    assert "pthread_create: Resource temporarily unavailable" in said
     assert digests(tmp_path / "copy") == digests(tree)
 
 
