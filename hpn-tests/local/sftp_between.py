@@ -7,7 +7,8 @@ the one before it was answered, and does one odd thing:
     sftp_between.py SERVER hold
 
 change, replace: once the NUMBERth READ was answered (0: the question for the
-file's attributes), FILE has the content of OTHER, or is OTHER.
+file's attributes; digest: that for a digest of its content), FILE has the
+content of OTHER, or is OTHER.
 hold: the answer to the second READ comes behind that to the fourth.
 """
 
@@ -17,6 +18,7 @@ import subprocess
 import sys
 
 READ, STATS = 5, (7, 17)
+DIGEST = b"check-file-handle"           # in its request
 ENOUGH = 4                              # READs that were answered
 
 
@@ -64,9 +66,10 @@ def main(server, what, number="0", *words):
             if what == "hold" and request[4] == READ and reads == 2:
                 kept = reply
                 continue
-            if words and (request[4] == READ and reads == int(number) or
+            if words and (request[4] == READ and str(reads) == number or
                           request[4] in STATS and stats == 1 and
-                          number == "0"):
+                          number == "0" or
+                          DIGEST in request and number == "digest"):
                 change(what, *words)
                 words = ()
             write(reply)

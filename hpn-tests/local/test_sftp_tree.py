@@ -18,6 +18,7 @@ from sftp_tools import (HERE, OURS, STOCK, SERVER, SMALL, client, content,
                         copy, digests, run, scp, scp_argv)
 
 ODD = os.path.join(HERE, "odd_sftp_server.py")
+BETWEEN = os.path.join(HERE, "sftp_between.py")
 MIB = 1 << 20
 BOTH = pytest.mark.parametrize("direction", ["get", "put"])
 
@@ -527,6 +528,24 @@ def test_what_was_compared_is_written(tmp_path):
     assert dest.read_bytes() == source.read_bytes()
     assert re.findall(r'open "(.*)" flags (\S+) ', log.read_text()) == \
         [(str(dest), "READ,WRITE")]
+
+
+def test_what_was_compared_is_written_here(tmp_path):
+    """As it is downloaded, another file gets its name once the server has told
+    the digest: that one stays what it is."""
+    source, dest, other, compared = (
+        tmp_path / name for name in ("source", "dest", "other", "compared"))
+    source.write_bytes(content(MIB))
+    dest.write_bytes(content(MIB)[:100000])
+    os.link(dest, compared)
+    other.write_bytes(content(100000, 2))
+    server = program(tmp_path / "server", "exec " + shlex.join(
+        [sys.executable, BETWEEN, SERVER, "replace", "digest", str(dest),
+         str(other)]))
+    assert scp(tmp_path, server, "-Z", f"x:{source}", "dest") == (0, "")
+    assert not other.exists()
+    assert compared.read_bytes() == source.read_bytes()
+    assert dest.read_bytes() == content(100000, 2)
 
 
 @pytest.mark.parametrize("options", ["-Zp", "-Zrp"])
