@@ -51,6 +51,7 @@ void test_sftp_incomplete(void);
 void test_sftp_fiber(void);
 void test_sftp_requests(void);
 void test_sftp_lane_open(void);
+void test_sftp_lane_sessions(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
 void test_channel_window(void);
@@ -121,6 +122,7 @@ tests(void)
 	test_sftp_lane_open();
 	test_sftp_bottleneck();
 	test_progress_rate();
+	test_sftp_lane_sessions();
 #endif
 	tests_long();
 }
