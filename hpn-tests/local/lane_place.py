@@ -107,10 +107,41 @@ def runs(pid):
         return False
 
 
-def looks_complete(source, dest):
-    """Whether a file has the size of its source and other content."""
-    return os.path.exists(dest) and os.path.getsize(source) == \
-        os.path.getsize(dest) and not filecmp.cmp(source, dest, shallow=False)
+def looks_complete(source, dest, timed=False):
+    """Whether a file has its source's size and other content. If timed, one
+    that has its source's time counts, too, whatever its size: a copy with -p
+    gets the time when it is complete."""
+    if not os.path.exists(dest):
+        return False
+    there, here = os.stat(dest), os.stat(source)
+    alike = there.st_size == here.st_size or \
+        timed and int(there.st_mtime) == int(here.st_mtime)
+    filecmp.clear_cache()       # it knows files by size and time
+    return alike and not filecmp.cmp(source, dest, shallow=False)
+
+
+def pretenders(source, dest, timed=False):
+    """Names of the files of a tree that look complete and aren't; "" is that
+    of a file."""
+    names = [""] if os.path.isfile(source) else [
+        os.path.relpath(os.path.join(folder, name), source)
+        for folder, _, found in os.walk(source) for name in found]
+    return [name for name in names if looks_complete(
+        *(os.path.join(end, name) if name else end
+          for end in (source, dest)), timed)]
+
+
+def made_long_ago(top):
+    """Gives all files of a tree a time that no new file has."""
+    for path in [top, *(top.rglob("*") if top.is_dir() else ())]:
+        os.utime(path, (1234567890, 1234567890))
+
+
+def kills(usual):
+    """How many kills a test case makes: a fourth of KILLS in the
+    environment."""
+    return -(-int(os.environ["KILLS"]) // 4) if "KILLS" in os.environ \
+        else usual
 
 
 def kill(pids):
@@ -121,42 +152,71 @@ def kill(pids):
             pass
 
 
-def killed_at_any_moment(place, direction, what, seed, most_s, *options):
+def begin(place, tool, direction, *options):
+    """A copy that has begun"""
+    into = tool == "scp" and place.dest.is_dir()
+    argv, batch = place.argv(tool, direction,
+                             f"{place.source}/." if into else place.source,
+                             place.dest, *options)
+    client = subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+    client.stdin.write(batch)
+    client.stdin.flush()
+    return client
+
+
+def cut(place, client, who):
+    """Kills some of a copy's processes. What the client said, once all have
+    ended."""
+    pids = place.pids()
+    kill({"client": [client.pid], "first": pids[:1], "lane": pids[1:2],
+          "all": [client.pid, *pids]}[who])
+    error = client.communicate(timeout=100)[1]
+    # One that had just begun still serves what was in its pipe.
+    wait_for(lambda: not any(map(runs, place.pids())))
+    return error
+
+
+def killed_at_any_moment(place, direction, what, seed, most_s, *options,
+                         tool="scp", usual=5):
     """Whoever is killed, and when, of the first most_s seconds: nothing looks
-    complete that isn't, and scp -Z completes it."""
+    complete that isn't, and scp -Z completes it. With -Z among the options,
+    the copy that is killed resumes one that was killed before."""
     rnd = random.Random(
         f"{seed}{direction} {what} {os.environ.get('SEED', 1)}")
+    timed = tool == "sftp" or "-p" in options
     if what == "tree":
         tree(place.source, 60)
     else:
         place.source.write_bytes(content(SIZE))
-    for _ in range((int(os.environ.get("KILLS", 20)) + 3) // 4):
+    made_long_ago(place.source)
+    for _ in range(kills(usual)):
         shutil.rmtree(place.dest, ignore_errors=True)
         place.dest.unlink(missing_ok=True)
-        argv, _ = place.argv("scp", direction, place.source, place.dest,
-                             *options)
-        with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
-                              text=True) as client:
+        if "-Z" in options:
+            client = begin(place, tool, direction,
+                           *(o for o in options if o != "-Z"))
             time.sleep(rnd.uniform(0.05, most_s))
-            pids = place.pids()
-            who = rnd.choice(["client", "first", "lane", "all"])
-            kill({"client": [client.pid], "first": pids[:1],
-                  "lane": pids[1:2], "all": [client.pid, *pids]}[who])
-            error = client.communicate(timeout=100)[1]
-        # One that had just begun still serves what was in its pipe.
-        wait_for(lambda: not any(map(runs, place.pids())))
-        # The check of a lane may have been cut (sftp-lane-check.c).
-        for stray in place.dest.glob(".scp-*") if what == "tree" else ():
-            stray.rmdir()
+            cut(place, client, "client")
+            # The check of a lane may have been cut (sftp-lane-check.c).
+            remove_strays(place.dest)
+        client = begin(place, tool, direction, *options)
+        time.sleep(rnd.uniform(0.05, most_s))
+        who = rnd.choice(["client", "first", "lane", "all"])
+        error = cut(place, client, who)
+        remove_strays(place.dest)
         if client.returncode == 0:
             assert digests(place.dest) == digests(place.source), (who, error)
-        large = "large" if what == "tree" else ""
-        source, dest = place.source / large, place.dest / large
-        assert not looks_complete(source, dest), (who, error)
+        assert pretenders(place.source, place.dest, timed) == [], (who, error)
         again = f"{place.source}/." if place.dest.is_dir() else place.source
         status, error = place.copy("scp", direction, "-Z", source=again)
         assert status == 0, (who, error)
         assert digests(place.dest) == digests(place.source), (who, error)
+
+
+def remove_strays(dest):
+    for stray in dest.glob(".scp-*") if dest.is_dir() else ():
+        stray.rmdir()
 
 
 def logins(sshd):

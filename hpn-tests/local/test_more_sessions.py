@@ -7,6 +7,7 @@ import ctypes
 import filecmp
 import glob
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -18,7 +19,8 @@ import time
 
 import pytest
 
-from lane_place import looks_complete
+from lane_place import (kills, looks_complete, made_long_ago,
+                        pretenders)
 from loopback import (OURS, PORT, STOCK, place,         # noqa: F401
                       read, wait_until)
 from sftp_tools import content, digests
@@ -520,14 +522,16 @@ def test_killed_at_any_moment(request, kind):
     far = request.getfixturevalue(kind)
     rnd = random.Random(f"{kind} {os.environ.get('SEED', 1)}")
     os.mkdir(far.dest)
-    name = os.path.basename(far.source)
-    for _ in range((int(os.environ.get("KILLS", 20)) + 9) // 10):
-        shutil.rmtree(f"{far.dest}/{name}", ignore_errors=True)
-        if os.path.exists(f"{far.dest}/{name}"):
-            os.unlink(f"{far.dest}/{name}")
+    made_long_ago(pathlib.Path(far.source))
+    copy = f"{far.dest}/{os.path.basename(far.source)}"
+    for _ in range(kills(2)):
+        shutil.rmtree(copy, ignore_errors=True)
+        if os.path.exists(copy):
+            os.unlink(copy)
         shutil.rmtree(far.here.path("first"), ignore_errors=True)
         far.serve()
-        client = far.here.start(far.argv("scp", "put",
+        preserve = rnd.choice([(), ("-p",)])
+        client = far.here.start(far.argv("scp", "put", *preserve,
                                          recursive=kind == "tree"),
                                 stderr=open(far.here.path("err"), "w"))
         time.sleep(rnd.uniform(0.5, 9))
@@ -539,18 +543,15 @@ def test_killed_at_any_moment(request, kind):
         status = client.wait(300)
         wait_until("the servers' ends",
                    lambda: not far.here.processes("sftp-server"))
-        pairs = [(far.source, f"{far.dest}/{name}")] if kind == "large" else \
-            [(f"{far.source}/{n}", f"{far.dest}/{name}/{n}")
-             for n in os.listdir(far.source)]
-        assert not [p for p in pairs if looks_complete(*p)], who
+        assert pretenders(far.source, copy, bool(preserve)) == [], who
         if status == 0:
-            assert all(filecmp.cmp(*p, shallow=False) for p in pairs), who
+            assert digests(far.source) == digests(copy), who
         far.sshd.terminate()
         far.sshd.wait()
         far.serve(rate=1e8)
         done = far.here.run(far.argv("scp", "put", "-Z",
                                      recursive=kind == "tree"))
         assert done.returncode == 0, (who, done.stderr)
-        assert all(filecmp.cmp(*p, shallow=False) for p in pairs), who
+        assert digests(far.source) == digests(copy), who
         far.sshd.terminate()
         far.sshd.wait()
