@@ -1,0 +1,128 @@
+"""scp over several connections to sshd, each through a relay: one that falls
+silent, and all that are cut."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from lane_place import (MIB, SIZE, made_long_ago, pretenders, remove_strays,
+                        tree, wait_for)
+from loopback import OURS, PORT, STOCK, place, read     # noqa: F401
+from sftp_tools import SERVER, content, digests
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LANES = 4
+LATE_S = 0.002                  # each way
+LASTS = "-l80000"               # 10 MB/s, until all logins are there
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+
+class Flows:
+    """Copies over LANES connections. Further ones ask each second whether the
+    server is alive, and not each 10 s."""
+
+    def __init__(self, here, build):
+        self.here = here
+        self.source, self.dest = (pathlib.Path(here.path(name))
+                                  for name in ("source", "dest"))
+        self.told, self.err = here.path("relays"), here.path("err")
+        here.sshd(build, f"Subsystem sftp {build}/sftp-server")
+        self.script("relay", f'echo "$$ ${{SSH_COPY_LANE-0}}" >> {self.told}\n'
+                    f"exec {sys.executable} -B {HERE}/slow_path.py relay "
+                    f"{PORT} {LATE_S}")
+        self.script("ssh", '${SSH_COPY_LANE+set -- -oServerAliveInterval=1 '
+                    f'"$@"}}\nexec {OURS}/ssh "$@"')
+
+    def script(self, name, text):
+        with open(self.here.path(name), "w") as f:
+            f.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(self.here.path(name), 0o755)
+
+    def relays(self):
+        """(pid, whether it is a further connection's) of each"""
+        return [(int(pid), lane != "0") for pid, lane in
+                map(str.split, read(self.told).splitlines())]
+
+    def begin(self, direction, *options):
+        open(self.told, "w").close()
+        into = "/." if self.source.is_dir() and self.dest.is_dir() else ""
+        ends = [f"{self.source}{into}", f"root@127.0.0.1:{self.dest}"] \
+            if direction == "put" else \
+            [f"root@127.0.0.1:{self.source}{into}", self.dest]
+        ssh = self.here.ssh()
+        return self.here.start(
+            [f"{OURS}/scp", "-v", *(["-r"] if self.source.is_dir() else []),
+             "-S", self.here.path("ssh"), *ssh[1:3], *ssh[5:], "-o",
+             f"ProxyCommand={self.here.path('relay')}", "-X",
+             f"connections={LANES}", *options, *map(str, ends)],
+            stdin=subprocess.DEVNULL, stderr=open(self.err, "w"))
+
+    def end(self, client):
+        """Its status and what it said. A relay that has stopped may have its
+        stderr still."""
+        return client.wait(100), read(self.err)
+
+    def servers_with(self, path):
+        """sftp-servers that have a file open"""
+        def has_it(pid):
+            try:
+                return any(os.readlink(f"/proc/{pid}/fd/{fd}") == str(path)
+                           for fd in os.listdir(f"/proc/{pid}/fd"))
+            except OSError:
+                return False
+        return [pid for pid in self.here.processes("sftp-server")
+                if has_it(pid)]
+
+
+@pytest.mark.parametrize("build,direction", [(OURS, "put"), (STOCK, "get")],
+                         ids=["ours-put", "stock-get"])
+def test_a_flow_falls_silent(place, build, direction):  # noqa: F811
+    """Its relay keeps the connection, and forwards nothing: the others copy
+    what it has left."""
+    flows = Flows(place, build)
+    flows.source.write_bytes(content(SIZE))
+    there = flows.dest if direction == "put" else flows.source
+    client = flows.begin(direction, LASTS)
+    wait_for(lambda: len(flows.servers_with(there)) == LANES)
+    silent = next(pid for pid, further in flows.relays() if further)
+    os.kill(silent, signal.SIGSTOP)
+    status, error = flows.end(client)
+    assert status == 0, error
+    assert digests(flows.source) == digests(flows.dest)
+    # Its ssh found out.
+    lost = re.findall(r"debug1: lane \d: (.*?)\r?$", error, re.M)
+    assert lost in (["it ended"], ["it took no more"])
+
+
+@pytest.mark.parametrize("build,direction", [(OURS, "get"), (STOCK, "put")],
+                         ids=["ours-get", "stock-put"])
+def test_all_flows_are_cut(place, build, direction):    # noqa: F811
+    """In mid copy: an error, nothing looks complete that isn't, and scp -Z
+    completes it."""
+    flows = Flows(place, build)
+    tree(flows.source, 60)
+    made_long_ago(flows.source)
+    there = (flows.dest if direction == "put" else flows.source) / "large"
+    large = flows.dest / "large"
+    client = flows.begin(direction, LASTS, "-p")
+    wait_for(lambda: len(flows.servers_with(there)) == LANES and
+             large.exists() and large.stat().st_blocks * 512 > 4 * MIB)
+    for pid, _ in flows.relays():
+        os.kill(pid, signal.SIGKILL)
+    status, error = flows.end(client)
+    assert status != 0
+    assert re.search("Connection (closed|reset)", error)
+    wait_for(lambda: not place.processes("sftp-server"))
+    remove_strays(flows.dest)
+    assert large.stat().st_size != SIZE
+    assert pretenders(flows.source, flows.dest, True) == []
+    status, error = flows.end(flows.begin(direction, "-Z", "-p"))
+    assert status == 0, error
+    assert digests(flows.source) == digests(flows.dest)
