@@ -102,6 +102,11 @@ echo $$ >> {self.pids}
     def sessions(self):
         return len(read(self.pids).split())
 
+    def relays(self):
+        """The relays that the connections go through"""
+        return [pid for pid in self.here.processes()
+                if "slow_path.py\0relay" in read(f"/proc/{pid}/cmdline")]
+
     def copying(self, run):
         """The sftp-server of the script's run number `run`, in a list, once it
         has a file of the copy open."""
@@ -365,6 +370,23 @@ def test_a_limit(large):
     assert large.serve().copy("scp", "put", "-X", "sessions=2") == 2
 
 
+def test_the_rate_limit_is_for_the_sum(far):
+    """-l: half as much again as one session can have"""
+    size = 96 * MIB
+    with open(far.source, "wb") as f:
+        f.write(content(size))
+    far.serve(rate=1e7)
+    client = far.here.start(far.argv("scp", "put", "-l120000"),
+                            stderr=open(far.here.path("err"), "w"))
+    wait_until("the copy", lambda: os.path.exists(far.dest))
+    began = time.monotonic()
+    assert client.wait(300) == 0
+    took_s = time.monotonic() - began
+    assert far.sessions() > 1
+    assert took_s > 0.7 * size * 8 / 120e6
+    assert digests(far.source) == digests(far.dest)
+
+
 @pytest.mark.parametrize("value", ["0", "11", "-1", "x", ""])
 @TOOLS
 def test_a_bad_number(large, tool, value):
@@ -463,6 +485,45 @@ def test_few_handles(request, kind):
     assert "Failure" not in far.log
 
 
+@pytest.mark.parametrize("kind", ["large", "tree"])
+def test_disk_full(request, kind):
+    """An error, and what is left of each file is a beginning of it."""
+    far = request.getfixturevalue(kind)
+    here, small, left = far.here, far.here.path("small"), far.here.path("left")
+    if kind == "tree":
+        for name in sorted(os.listdir(far.source))[8:]:
+            os.unlink(f"{far.source}/{name}")
+    os.mkdir(small)
+    done = here.run(["mount", "-t", "tmpfs", "-osize=24m", "none", small])
+    if done.returncode != 0:
+        pytest.skip("no file system of its own for a test")
+    far.dest = f"{small}/dest"
+    argv = far.serve(rate=1e7).argv("scp", "put", "-q",
+                                    recursive=kind == "tree")
+    argv.remove("-v")
+    done = here.run(argv)
+    # Only in there it is mounted.
+    assert here.run(["cp", "-r", far.dest, left]).returncode == 0
+    assert done.returncode == 1 and far.sessions() > 1
+    assert f'write remote "{far.dest}' in done.stderr
+    assert '": Failure' in done.stderr
+    names = os.listdir(left) if kind == "tree" else [""]
+    files = {name: tuple(f"{top}/{name}" if name else top
+                         for top in (far.source, left)) for name in names}
+    there = 0
+    for source, dest in files.values():
+        with open(source, "rb") as whole, open(dest, "rb") as part:
+            data = part.read()
+            assert whole.read(len(data)) == data
+        there += len(data)
+    assert MIB < there <= 24 * MIB
+    if kind == "tree":
+        failed = re.findall(r'upload ".*" to ".*/(\d+)" failed', done.stderr)
+        assert sorted(failed) == sorted(
+            name for name, pair in files.items()
+            if os.path.getsize(pair[0]) != os.path.getsize(pair[1]))
+
+
 def test_forced_command(large):
     """A restricted account, which has sftp and nothing else."""
     assert large.serve().here.path("server")
@@ -497,17 +558,21 @@ def test_a_session_is_cut(request, kind, tool):
             in error) == (kind == "tree" and tool == "sftp")
 
 
-@pytest.mark.parametrize("who", ["scp", "ssh", "sshd-session"])
+@pytest.mark.parametrize("who", ["scp", "ssh", "sshd-session", "relay"])
 def test_the_end(large, who):
-    """Whatever dies, what is there looks incomplete; -Z completes it."""
+    """Whatever dies, or if the network is cut, what is there looks incomplete;
+    -Z completes it."""
     large.serve()
     client = large.here.start(large.argv("scp", "put"),
                               stderr=open(large.here.path("err"), "w"))
     wait_until("a second session", lambda: large.sessions() > 1)
     wait_until("what it copies", lambda: large.copying(1))
-    for pid in [client.pid] if who == "scp" else large.here.processes(who):
+    for pid in [client.pid] if who == "scp" else large.relays() \
+            if who == "relay" else large.here.processes(who):
         os.kill(pid, signal.SIGKILL)
     assert client.wait(300) != 0
+    if who != "scp":
+        assert "Connection closed" in read(large.here.path("err"))
     wait_until("the servers' ends",
                lambda: not large.here.processes("sftp-server"))
     assert not looks_complete(large.source, large.dest)
