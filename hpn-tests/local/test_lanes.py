@@ -117,10 +117,17 @@ def test_a_bad_number(large, value):
         assert status == 255 and "Invalid number of connections" in error
 
 
-def test_the_limit_is_for_the_sum(large):
+@BOTH
+@pytest.mark.parametrize("what", ["file", "tree"])
+def test_the_limit_is_for_the_sum(place, direction, what):
+    if what == "tree":
+        tree(place.source, 60)
+    else:
+        place.source.write_bytes(content(SIZE))
     began = time.monotonic()
-    assert large.copy("scp", "put", "-l160000") == (0, "")
+    assert place.copy("scp", direction, "-l160000") == (0, "")
     assert time.monotonic() - began > 0.7 * SIZE * 8 / 160e6
+    assert len(place.pids()) == 4
 
 
 # Lanes that are no good
