@@ -42,7 +42,8 @@ BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_tcp_held.c test_sftp_session.c test_sftp_sources.c \
 	test_copy_login.c test_sftp_names.c test_no_memory.c \
 	test_sftp_incomplete.c test_sftp_fiber.c test_sftp_requests.c \
-	test_copy_report.c test_sftp_lane_open.c test_sftp_lane_sessions.c
+	test_copy_report.c test_sftp_lane_open.c test_sftp_lane_sessions.c \
+	test_session_end.c
 BDP_SFTP=sftp-inflight.o sftp-bottleneck.o sftp-resume.o sftp-finish.o \
 	sftp-slots.o sftp-burst.o sftp-ahead.o sftp-plan.o sftp-end.o \
 	sftp-grow.o sftp-common.o sftp-parts.o sftp-mark.o sftp-spacing.o \

@@ -52,6 +52,7 @@ void test_sftp_fiber(void);
 void test_sftp_requests(void);
 void test_sftp_lane_open(void);
 void test_sftp_lane_sessions(void);
+void test_session_end(void);
 void test_sftp_bottleneck(void);
 void test_progress_rate(void);
 void test_channel_window(void);
@@ -123,6 +124,7 @@ tests(void)
 	test_sftp_bottleneck();
 	test_progress_rate();
 	test_sftp_lane_sessions();
+	test_session_end();
 #endif
 	tests_long();
 }
