@@ -4,7 +4,7 @@ build/bench/NAME.jsonl. The environment says what:
     QUICK=1     a subset, see runs.py
     NAME=word   of the file ("quick" or "full")
     REPS=n      repetitions of each run (3)
-    PEERS="hpn=/opt/hpnssh:hpn"     others to compare with
+    PEERS="hpn=/opt/hpnssh:hpn"     others to compare with, see README.md
     ONLY=words  runs with all of them in their name
 
 What the file has already is not measured again: the same command resumes an
@@ -76,8 +76,9 @@ def measured_before(path, versions, table):
 
 
 class Bench:
-    def __init__(self, path, table, trees, versions):
+    def __init__(self, path, table, trees, versions, copiers=None):
         self.path, self.table, self.trees = path, table, trees
+        self.copiers = copiers
         self.versions, self.machine = versions, machine()
         self.done = self.total = 0
         self.failed = []
@@ -127,7 +128,8 @@ class Bench:
         name = "bench-" + os.path.basename(self.path)
         started = {virtual.start(
             pool, r, self.table[r["link"]], self.trees,
-            f"{name}-{runs.identity(r)}".replace("/", "-")): r for r in todo}
+            f"{name}-{runs.identity(r)}".replace("/", "-"),
+            self.copiers): r for r in todo}
         try:
             for future in concurrent.futures.as_completed(list(started)):
                 self.ended(started.pop(future), future)
@@ -158,15 +160,17 @@ def interrupted(*_):
 def main():
     chosen = options(os.environ)
     table, copy_links = links.read(), links.read(links.COPIES)
-    trees = sides.parse(os.environ.get("PEERS", ""))
+    trees, copiers = sides.parse(os.environ.get("PEERS", ""))
     planned = runs.plan(table, list(trees), chosen["quick"], chosen["reps"],
                         chosen["only"], lab.virtual_time(),
                         [s for s, tree in trees.items() if sides.is_bare(tree)],
-                        copy_links)
+                        copy_links, list(copiers))
     table.update(copy_links)
     if not planned:
         raise BenchError(f"no run has {chosen['only']!r} in its name")
     versions = {side: sides.version(tree) for side, tree in trees.items()}
+    versions.update((name, sides.copier_version(argv))
+                    for name, argv in copiers.items())
     if any(r.get("client") == "chain" for r in planned):
         versions["chain"] = sides.chain_version()
     before = measured_before(chosen["path"], versions, table)
@@ -175,7 +179,7 @@ def main():
     name = os.path.relpath(chosen["path"], TOP)
     print(f"{len(todo)} runs to measure, {len(planned) - len(todo)} are in "
           f"{name}", flush=True)
-    bench = Bench(chosen["path"], table, trees, versions)
+    bench = Bench(chosen["path"], table, trees, versions, copiers)
     signal.signal(signal.SIGTERM, interrupted)
     try:
         bench.measure(todo)

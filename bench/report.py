@@ -51,6 +51,9 @@ def sections(data):
         ("A file by scp, MB/s, by which end is ours", None, tables.ends(data),
          f"RTT {tables.ENDS_MS} ms; the file's size over the seconds of the "
          "whole command."),
+        ("Other copiers, seconds", None, tables.copiers(data),
+         "Of the whole command, login included, with a stock server. "
+         "\"packages\" and \"untouched\" as above."),
         (f"Over time, {long_link}", "window", None,
          "Goodput is a mean over a round trip or a few. In flight is what the "
          "sender's TCP has sent and not seen acknowledged."),
@@ -151,7 +154,8 @@ def main(argv):
     said = [tables.text(rows) for rows in (
         tables.headline(data, brief=True), tables.commands(data),
         tables.copies(data),
-        tables.ends(data), tables.cpu(data)) if len(rows) > 1]
+        tables.ends(data), tables.copiers(data), tables.cpu(data))
+        if len(rows) > 1]
     print("\n\n".join(said + ["From "]) +
           f"{os.path.relpath(path, TOP)}: {os.path.relpath(target, TOP)}, and "
           "beside it " + ", ".join(f"{d}.svg and .png" for d in drawn))

@@ -3,7 +3,8 @@
     kind        goodput, setup, files, echo, copy (the lab) or cpu (the
                 loopback)
     link        its name in links.tsv, of kind copy in copy.tsv; "loopback"
-    tool        raw, ssh, scp, scp-O or sftp
+    tool        raw, ssh, scp, scp-O or sftp; or copier, of a client that is
+                known by its command line
     direction   get (the client receives) or put
     load        of some copies: a key of LOADS; else it is the link's bytes
     client, server   a side: ours, stock, a peer's name, or "chain", what SSH
@@ -112,10 +113,11 @@ def full(links, sides, bare):
     return found
 
 
-def copies(links, sides):
+def copies(links, sides, copiers=()):
     """A file by scp. Over every link the client receives it, and both ends are
     of one side. At ENDS_MS, with TCP's buffers raised, each client copies both
-    ways with each server. At LOADS_MS the client receives the LOADS, too."""
+    ways with each server. At LOADS_MS the client receives the LOADS, too.
+    Copiers do the same with a stock server, where stock does."""
     found = []
     for name, link in links.items():
         ends = [(side, side) for side in sides]
@@ -129,6 +131,10 @@ def copies(links, sides):
                           list(itertools.product(sides, sides)))
         else:
             found += each("copy", name, ["scp"], ["get"], ends)
+        found += [dict(r, tool="copier", client=c) for r in found
+                  for c in copiers if r["link"] == name and
+                  r["tool"] == "scp" and
+                  (r["client"], r["server"]) == ("stock", "stock")]
     return found
 
 
@@ -139,13 +145,13 @@ def chance(r, links, virtual):
 
 
 def plan(links, sides, is_quick, reps=None, only="", virtual=True, bare=(),
-         copy_links=None):
+         copy_links=None, copiers=()):
     """All runs, a repetition of all before the next one of any; with only,
     those with its words in their id. bare: sides that can do without a
     cipher. copy_links: those over which a file is copied, which takes long:
     it is repeated only where chance has a part in it."""
     rows = quick(links, sides) if is_quick else full(links, sides, bare) + \
-        copies(copy_links or {}, sides)
+        copies(copy_links or {}, sides, copiers)
     links = {**links, **(copy_links or {})}
     found = []
     for repetition in range(1, (reps or QUICK_REPS) + 1):

@@ -1,7 +1,10 @@
-"""Whose ssh and sshd: ours, stock, and peers of which the prefix is known."""
+"""Whose ssh and sshd: ours, stock, and peers of which the prefix is known; and
+peers that are clients only, of which the command line is."""
 
 import hashlib
 import os
+import shlex
+import shutil
 import subprocess
 
 import loop
@@ -44,19 +47,41 @@ def lay(name, prefix, names):
     return os.path.join("peers", name)
 
 
+def command(name, text):
+    """A copier's command line, as a list, with its program's path."""
+    argv = shlex.split(text)
+    if not all(any(end in word for word in argv)
+               for end in ("{source}", "{target}")):
+        raise BenchError(f"PEERS: {name}: the command has to name {{source}} "
+                         "and {target}")
+    program = shutil.which(argv[0])
+    if program is None:
+        raise BenchError(f"PEERS: {name}: there is no program {argv[0]!r}")
+    return [os.path.abspath(program)] + argv[1:]
+
+
 def parse(peers):
-    """NAME=PREFIX or NAME=PREFIX:NAMES, several with spaces between."""
-    trees = dict(OWN)
-    for word in peers.split():
+    """NAME=PREFIX, NAME=PREFIX:NAMES or, of a copier, NAME="COMMAND LINE",
+    several with spaces between. Returns the trees of sides and the command
+    lines of copiers, by name."""
+    trees, copiers = dict(OWN), {}
+    try:
+        words = shlex.split(peers)
+    except ValueError as e:
+        raise BenchError(f"PEERS: {e}") from None
+    for word in words:
         name, equals, rest = word.partition("=")
         prefix, _, names = rest.partition(":")
         if not equals or not prefix or not name.isalnum():
-            raise BenchError(f"PEERS: {word!r} is not NAME=PREFIX or "
-                             "NAME=PREFIX:prefix-of-names")
-        if name in trees or name in ("raw", "chain"):
+            raise BenchError(f"PEERS: {word!r} is not NAME=PREFIX, "
+                             "NAME=PREFIX:prefix-of-names or NAME=COMMAND")
+        if name in trees or name in copiers or name in ("raw", "chain"):
             raise BenchError(f"PEERS: {name} is there already")
-        trees[name] = lay(name, prefix, names)
-    return trees
+        if "{" in rest:
+            copiers[name] = command(name, rest)
+        else:
+            trees[name] = lay(name, prefix, names)
+    return trees, copiers
 
 
 def is_bare(tree):
@@ -70,6 +95,14 @@ def chain_version():
     with open(loop.CHAIN, "rb") as f:
         digest = hashlib.file_digest(f, "sha256")
     return {"version": "a chain of processes",
+            "programs": digest.hexdigest()[:12]}
+
+
+def copier_version(argv):
+    """Its command line, and a digest of its program."""
+    with open(argv[0], "rb") as f:
+        digest = hashlib.file_digest(f, "sha256")
+    return {"version": " ".join([os.path.basename(argv[0])] + argv[1:]),
             "programs": digest.hexdigest()[:12]}
 
 

@@ -2,6 +2,7 @@
 cells. A cell is the median; its spread follows where it is over 1 %."""
 
 from links import BUFFERS, payload_mb_s
+from results import Results
 from runs import ENDS_MS, LOADS, LONG, SHARED
 
 NAMES = {"ours": "ours", "stock": "stock", "raw": "raw TCP",
@@ -10,6 +11,7 @@ TOOLS = {"ssh": "ssh host cat", "scp": "scp", "scp-O": "scp -O",
          "sftp": "sftp"}
 WAYS = {"get": "down", "put": "up"}
 NEVER = "-"                 # not measured, or not reached
+BUFFERS_SAID = {None: "raised", "package": "packages", "default": "untouched"}
 
 
 def digits(value):
@@ -41,8 +43,9 @@ def rate(link):
 
 
 def sides(results):
-    """Columns: raw TCP, a chain, stock, ours, peers."""
-    there = results.sides()
+    """Columns: raw TCP, a chain, stock, ours, peers that have a server."""
+    there = Results([r for r in results.records
+                     if r["tool"] != "copier"]).sides()
     return ["raw"] + [s for s in ("chain", "stock", "ours") if s in there] + \
         [s for s in there if s not in NAMES]
 
@@ -174,6 +177,28 @@ def copies(results):
         rows.append([f"{rtt_ms:g}"] + [
             cell(found.of_side(s, "command_s", link=names.get(rtt_ms)))
             for names, s, _ in columns])
+    return rows
+
+
+def copiers(results):
+    """Seconds of each copier's whole command with a stock server, beside
+    stock's scp and, where it was measured with that server, ours; a row for
+    each load, direction and link."""
+    found = results.select(kind="copy", server="stock")
+    names = sorted({r["client"] for r in found.records
+                    if r["tool"] == "copier"})
+    rows = [["", "RTT, ms", "TCP's buffers", "stock", "ours"] + names]
+    for load, what in copied(results) if names else ():
+        for direction, way in WAYS.items():
+            for link_name, link in found.links().items():
+                runs = found.select(link=link_name, load=load,
+                                    direction=direction)
+                took = [runs.figure("command_s", client=c)
+                        for c in ("stock", "ours", *names)]
+                if any(took[2:]):
+                    rows.append([f"{what}, {way}", f"{link['rtt_us'] / 1000:g}",
+                                 BUFFERS_SAID[link.get("tcp_buffers")]] +
+                                [cell(t) for t in took])
     return rows
 
 

@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -137,9 +138,14 @@ def prefix(tmp_path, monkeypatch):
 
 
 def test_peers(prefix):
-    trees = sides.parse(f"twin={prefix}:twin")
+    trees, copiers = sides.parse(
+        f"twin={prefix}:twin two='cat -u {{source}} {{target}}'")
     assert trees == {"ours": "openssh", "stock": "stock",
                      "twin": "peers/twin"}
+    cat = os.path.abspath(shutil.which("cat"))
+    assert copiers == {"two": [cat, "-u", "{source}", "{target}"]}
+    assert sides.copier_version(copiers["two"])["version"] == \
+        "cat -u {source} {target}"
     tree = os.path.join(project.BUILD, "peers", "twin")
     for name in ("ssh", "twinscp", "sshd", "sshd-auth", "sftp-server"):
         assert os.access(os.path.join(tree, name), os.X_OK)
@@ -162,6 +168,11 @@ def test_peers(prefix):
     ("../x=/opt", "is not NAME=PREFIX"),
     ("ours=/usr", "ours is there already"),
     ("chain=/usr", "chain is there already"),
+    ("a='cat {source} {target}' a=/usr", "a is there already"),
+    ("a='cat {source}'", "a: the command has to name {source} and {target}"),
+    ("a='nobody-has-it {source} {target}'",
+     "a: there is no program 'nobody-has-it'"),
+    ("a='cat {source}", "No closing quotation"),
     ("hpn=/nonexistent:hpn", "no hpnssh below /nonexistent")])
 def test_bad_peers(peers, error):
     with pytest.raises(BenchError, match=error):
@@ -225,6 +236,18 @@ def test_plan():
             count += alone * len(runs.LOADS)
         assert len(found) == count
         assert ("get", "ours", "ours") in found
+    # a copier does what stock does with a stock server, but for logins
+    more = runs.plan(table, three, False, only="/copier/",
+                     copy_links=links.read(links.COPIES), copiers=["many"])
+    assert {(r["client"], r["server"]) for r in more} == {("many", "stock")}
+    by_stock = [r for r in copies if r["client"] == r["server"] == "stock" and
+                r.get("load") != "login"]
+    assert [(r["link"], r["direction"], r.get("load")) for r in more] == \
+        [(r["link"], r["direction"], r.get("load")) for r in by_stock]
+    spec = virtual.spec(more[0], links.read(links.COPIES)[more[0]["link"]],
+                        sides.OWN, {"many": ["cp", "{source}", "{target}"]})
+    assert (spec.tool, spec.client, spec.server, spec.command[0]) == \
+        ("copier", "stock", "stock", "cp")
     for r in copies:
         load = runs.LOADS.get(r.get("load"))
         link = links.read(links.COPIES)[r["link"]]
@@ -667,6 +690,33 @@ def test_a_run(prefix):
     status, out, _ = tell("bench.py", **env)
     assert status == 0 and "0 runs to measure, 3 are in" in out
     assert os.path.getsize(path) == before
+    os.unlink(path)
+
+
+def test_a_copier(prefix):
+    """It copies with a stock server, and has a table beside stock's scp."""
+    path = os.path.join(BENCH, "copier.jsonl")
+    if os.path.exists(path):
+        os.unlink(path)
+    scp = os.path.join(prefix, "bin", "twinscp")
+    env = {"NAME": "copier", "ONLY": "copy/1g-1ms/ get/1k/",
+           "PEERS": f'many="{scp} -S {{ssh}} -F {{config}} {{source}} '
+                    '{target}"'}
+    status, out, err = tell("bench.py", **env)
+    assert (status, err) == (0, ""), out + err
+    data = Results(results.load(path))
+    rows = tables.copiers(data)
+    assert rows[0][3:] == ["stock", "ours", "many"]
+    (what, rtt_ms, buffers, stock, ours, many), = rows[1:]
+    assert (what, rtt_ms, buffers, ours) == \
+        ("scp of 1 KB, down", "1", "raised", tables.NEVER)
+    assert float(many) == pytest.approx(float(stock), rel=0.05)
+    assert "many" not in tables.text(tables.copies(data))
+    # one that fails is told, and the others are there
+    env["PEERS"] = 'bad="false {source} {target}"'
+    status, out, err = tell("bench.py", **env)
+    assert status == 1 and "copier/get/1k/bad/stock/1: FAILED" in out
+    assert err == "bench: 1 of 1 runs failed\n"
     os.unlink(path)
 
 

@@ -17,14 +17,17 @@ POINTS = 120                # of a series that is kept, at most
 FULL = 0.9                  # of what a link carries is its full rate
 
 
-def spec(r, link, trees):
+def spec(r, link, trees, copiers=None):
     """The run as a Spec of hpn-tests."""
     found = {f: link[f] for f in PATH_FIELDS if f in link}
     found.update(tool=r["tool"], direction=r["direction"],
                  bytes=link["bytes"], seed=r["repetition"])
     if r["tool"] != "raw":
+        client = r["client"]
+        if r["tool"] == "copier":
+            client, found["command"] = r["server"], copiers[client]
         # peers may have a port of their own
-        found.update(client=trees[r["client"]], server=trees[r["server"]],
+        found.update(client=trees[client], server=trees[r["server"]],
                      ssh_options=["Port 22"], sshd_options=["Port 22"])
         if "cipher" in link:
             found["cipher"] = link["cipher"]
@@ -153,9 +156,9 @@ MEASURES = {"goodput": bulk, "setup": setup, "files": files, "echo": echo,
             "copy": copy}
 
 
-def start(pool, r, link, trees, name):
+def start(pool, r, link, trees, name, copiers=None):
     """A Future of the transfer."""
-    return pool.start(spec(r, link, trees), name)
+    return pool.start(spec(r, link, trees, copiers), name)
 
 
 def figures_of(r, link, transfer):

@@ -24,7 +24,7 @@ GB = 10**9
 MIB = 1 << 20
 AES = "aes128-gcm@openssh.com"
 
-TOOLS = ("raw", "ssh", "scp", "scp-O", "scp-3", "sftp")
+TOOLS = ("raw", "ssh", "scp", "scp-O", "scp-3", "sftp", "copier")
 OPENSSH = TOOLS[1:]             # all but plain TCP
 STREAMS = TOOLS[:2]             # what takes its data from a command
 COPIES = TOOLS[2:]              # what copies a file
@@ -145,7 +145,12 @@ class Spec(Path):
     # What moves
     tool: str = moves(OneOf(*TOOLS, what="tool"),
                       "raw is plain TCP; scp-3 copies from the server to "
-                      "itself", needed=True)
+                      "itself; copier is `command`", needed=True)
+    command: list = moves(
+        Each(Like(r"(?s).+", '"{source}"')),
+        "what copies, and its options: {source} and {target} are paths, that "
+        "at the server behind \"server:\"; {config} is an ssh_config, {ssh} "
+        "the client's ssh", ("copier",))
     direction: str = moves(OneOf("get", "put", what="direction"),
                            "get is from server to client", raw=always,
                            needed=True)
@@ -240,6 +245,8 @@ class Spec(Path):
 
     def contradictions(self):
         """Whether it is so that ..., and what to say then."""
+        yield (self.tool == "copier" and not self.command,
+               "command: a copier needs one")
         sources = [n for n in ("bare", "pause", "prelude", "pace")
                    if getattr(self, n)]
         yield len(sources) > 1, f"{' and '.join(sources)}: only one can be"

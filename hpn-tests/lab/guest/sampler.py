@@ -80,7 +80,7 @@ class Sampler(threading.Thread):
     def __init__(self, spec):
         super().__init__(daemon=True)
         self.spec = spec
-        self.copied = spec["tool"] in ("scp", "scp-O", "scp-3", "sftp")
+        self.copied = spec["tool"] not in ("raw", "ssh")
         self.sender = "server" if spec["direction"] == "get" else "client"
         self.end = threading.Event()
         self.peak = dict.fromkeys(PROGRAMS, 0)

@@ -376,9 +376,28 @@ def copy(spec):
                    stderr=log)]
 
 
+def copier(spec):
+    """A program of somebody else's, by its command line."""
+    ends = [f"server:{SOURCE}", copy_path(spec)] \
+        if spec["direction"] == "get" else \
+        [SOURCE, f"server:{copy_path(spec)}"]
+    words = dict(zip(("source", "target"), ends),
+                 ssh=f"{spec['client']}/ssh", config=f"{LAB}/ssh_config")
+    argv = []
+    for word in spec["command"]:
+        for name, value in words.items():
+            word = word.replace(f"{{{name}}}", value)
+        argv.append(word)
+    with open(out("ssh.log"), "w") as log:
+        return [on("client", argv, stdin=subprocess.DEVNULL, stdout=log,
+                   stderr=log)]
+
+
 def start(spec):
     if spec["tool"] == "raw":
         return raw(spec)
+    if spec["tool"] == "copier":
+        return copier(spec)
     if spec.get("via") in FORWARDS:
         return forward(spec)
     return (ssh if spec["tool"] == "ssh" else copy)(spec)

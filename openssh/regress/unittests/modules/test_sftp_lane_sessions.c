@@ -15,7 +15,7 @@
  */
 
 
-/* When sessions are added: what ssh is asked, and what becomes of its answer. */
+/* When sessions are added: what ssh is asked, and what its answers lead to. */
 
 #include "includes.h"
 
