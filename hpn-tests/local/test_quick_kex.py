@@ -182,6 +182,22 @@ def test_hangs(home, relay, banner):
     assert relay.counted() == 1
 
 
+def test_hangs_for_less(home, relay):
+    """A user's ServerAliveInterval ends it sooner, as with stock."""
+    remember(home)
+    relay.mode, relay.always = "hang", True
+    relay.hangs_with, said = b"SSH-2.0-OpenSSH_9.9\r\n", []
+    for quick in ("yes", "no"):
+        relay.counted()
+        start_s = time.monotonic()
+        done = login(home, "-o", "ServerAliveInterval=2",
+                     "-o", "ServerAliveCountMax=1", quick=quick, level="INFO")
+        assert 2 <= time.monotonic() - start_s < QUICK_KEX_WAIT_S
+        assert done.returncode == 255 and relay.counted() == 1
+        said.append(done.stderr)
+    assert said[0] == said[1] and "timed out" in said[0]
+
+
 def test_ended_meanwhile(home, relay):
     """The login of somebody who ends it is not tried early again."""
     remember(home)
