@@ -1,7 +1,8 @@
 """page.py: a page of each file of results, peers.md from peers.json and so on;
 with "collect PART", that file first from what the tests left in the folder of
-build that is named so: interop, load, faults, upstream, sanitized, tools,
-day or random. New draws are added to the old ones."""
+build that is named so: interop, load, faults, upstream, sanitized, fuzz, tools,
+day or random. New draws are added to the old ones. Our own fuzzers (fuzz) are on
+the page of sanitizers, too."""
 
 import glob
 import json
@@ -93,7 +94,9 @@ SANITIZED = """\
 Of `make check-sanitized`: ours, built by clang with ASan and UBSan; upstream's
 file-tests, unit tests, those of t-exec that aren't skipped here, and upstream's
 fuzzers. A report of a sanitizer, a failed test and what stops a fuzzer is a
-finding each.
+finding each. The last rows are of `make fuzz`, under both sanitizers, too: a fuzzed
+peer of whole conversations with sftp-server, with channels, and with sftp. To use
+more CPU time, memory or descriptors than allowed is a finding there.
 
 | what | runs | findings |
 |---|--:|--:|\
@@ -226,7 +229,7 @@ def of_sanitized(runs):
 
 
 OF_LINES = {"faults": of_faults, "upstream": of_upstream,
-            "sanitized": of_sanitized, "day": list}
+            "sanitized": of_sanitized, "fuzz": of_sanitized, "day": list}
 
 
 def with_old_draws(rows):
@@ -235,12 +238,22 @@ def with_old_draws(rows):
     return [found[n] for n in sorted(found)]
 
 
+def with_other_fuzzers(rows, ours):
+    """Ours, or else upstream's, are new; the others stay. Ours are last."""
+    kept = [r for r in read("sanitized")
+            if r["what"].startswith("fuzz_") != ours]
+    return kept + rows if ours else rows + kept
+
+
 def collect(part):
     rows = left(part)
     if not rows:
         sys.exit(f"page.py: the tests left no results in build/{part}")
     if part == "random":
         rows = with_old_draws(rows)
+    if part in ("sanitized", "fuzz"):
+        rows = with_other_fuzzers(rows, part == "fuzz")
+        part = "sanitized"
     with open(file(part, "json"), "w") as f:
         f.write("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
 

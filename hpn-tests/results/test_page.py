@@ -45,6 +45,9 @@ def test_sanitized():
     rows = page.read("sanitized")
     assert {"file-tests", "unit", "t-exec"} < {r["what"] for r in rows}
     assert sum(r["runs"] or 0 for r in rows if "_fuzz" in r["what"]) > 100000
+    ours = {r["what"].split(",")[0] for r in rows
+            if r["what"].endswith(" 1800 s")}
+    assert {"fuzz_server", "fuzz_wire", "fuzz_client"} <= ours
     for r in rows:
         assert r["findings"] == 0, r
 
