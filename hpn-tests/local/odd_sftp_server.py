@@ -11,7 +11,8 @@ FAULT, at the NUMBERth (3) read or write:
     closes          it ends
     deaf            it answers, and takes nothing more from its socket
     wrong-id        it answers a request that nobody sent
-    too-much        it sends more than was asked for
+    too-much        it sends more than was asked for; with FILE, once that, or
+                    a file in it, has data
     shrinks         FILE, here or the client's, loses all but its first MiB
     grows           FILE has another MiB
     interrupts      the client, its parent, gets a SIGINT
@@ -45,6 +46,7 @@ were open at once, the most files that were incomplete, and the most files that
 were open for reading while a large one was.
 """
 
+import glob
 import os
 import select
 import signal
@@ -203,6 +205,13 @@ class Server:
     def faulty(self, fault):
         return self.fault == fault and self.transfers == self.number
 
+    def wait_for_data(self):
+        end_s = time.monotonic() + 30
+        while self.path and time.monotonic() < end_s and not any(
+                os.path.isfile(path) and os.path.getsize(path)
+                for path in [self.path, *glob.glob(f"{self.path}/*")]):
+            time.sleep(0.01)
+
     def serve(self, m):
         if self.fault == "delays":
             time.sleep(self.number / 100)
@@ -345,6 +354,7 @@ class Server:
             elif self.faulty("stub"):
                 os.write(1, struct.pack(">IBH", 3, DATA, 0))
             elif self.faulty("too-much"):
+                self.wait_for_data()
                 self.reply(DATA, number, string(data + b"x" * 10))
             elif self.holding and handle == self.first and data and offset:
                 self.kept.append((DATA, number, string(data)))

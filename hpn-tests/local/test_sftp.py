@@ -339,7 +339,8 @@ def test_get_from_an_odd_server(tmp_path, odd, fault, what):
         (source / str(i)).write_bytes(content(3 << 20, i))
     argv = ("-r", f"x:{source}", "copy") if what == "many" else \
         (f"x:{source}/0", "copy")
-    status, error = scp(tmp_path, odd(fault), *argv)
+    wait_for = [3, tmp_path / "copy"] if fault == "too-much" else []
+    status, error = scp(tmp_path, odd(fault, *wait_for), *argv)
     assert status != 0
     assert re.search(FAULTS_GET[fault], error)
     names = os.listdir(source)
