@@ -1,8 +1,8 @@
 """page.py: a page of each file of results, peers.md from peers.json and so on;
 with "collect PART", that file first from what the tests left in the folder of
-build that is named so: interop, load, faults, upstream, sanitized, fuzz, tools,
-day or random. New draws are added to the old ones. Our own fuzzers (fuzz) are on
-the page of sanitizers, too."""
+build that is named so: interop, load, faults, upstream, sanitized, fuzz,
+tools, day or random. New draws are added to the old ones. Our own fuzzers
+(fuzz) are on the page of sanitizers, too."""
 
 import glob
 import json
@@ -94,9 +94,10 @@ SANITIZED = """\
 Of `make check-sanitized`: ours, built by clang with ASan and UBSan; upstream's
 file-tests, unit tests, those of t-exec that aren't skipped here, and upstream's
 fuzzers. A report of a sanitizer, a failed test and what stops a fuzzer is a
-finding each. The last rows are of `make fuzz`, under both sanitizers, too: a fuzzed
-peer of whole conversations with sftp-server, with channels, and with sftp. To use
-more CPU time, memory or descriptors than allowed is a finding there.
+finding each. The last rows are of `make fuzz`, under both sanitizers, too: a
+fuzzed peer of whole conversations with sftp-server, with channels, and with
+sftp. To use more CPU time, memory or descriptors than allowed is a finding
+there.
 
 | what | runs | findings |
 |---|--:|--:|\
