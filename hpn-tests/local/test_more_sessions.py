@@ -188,7 +188,7 @@ def test_small_files(far, preserve):
     for i in range(600):
         with open(f"{far.source}/{i}", "wb") as f:
             f.write(content(100_000, i))
-    number = far.serve(rate=1e7).copy("scp", "put", *preserve, recursive=True)
+    number = far.serve(rate=6e6).copy("scp", "put", *preserve, recursive=True)
     assert number > 1
     assert "a lane has other files" not in far.log
     assert shares(far.log)[1] > 100_000
