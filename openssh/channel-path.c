@@ -148,6 +148,7 @@ choose_source(struct channel_path *p)
 	p->source = source;
 	memset(&p->path_rtt, 0, sizeof(p->path_rtt));
 	p->path_rtt.cautious = cautious;
+	p->path_rtt.inband = source == &p->ssh;
 	p->least_rtt_us = 0;
 }
 

@@ -219,6 +219,7 @@ gather(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	    cw->consumed + facts->consumed + facts->backlog, facts->now_us);
 	facts->rtt_us = ws->path.rtt_us;
 	facts->late = facts->now_us < ws->path.late_us;
+	facts->forwarded = ws->path.source == &ws->path.ssh;
 	return 1;
 }
 

@@ -73,6 +73,13 @@ most_us(const struct path_rtt *pr)
 	return pr->least_us + (pr->cautious ? pr->least_us / 4 : pr->least_us);
 }
 
+/* Returns the longest RTT (us) to take a BDP over. */
+static uint64_t
+counted_us(const struct path_rtt *pr)
+{
+	return pr->cautious && pr->inband ? pr->least_us : most_us(pr);
+}
+
 uint64_t
 path_rtt_us(struct path_rtt *pr, const struct path_info *path,
     uint64_t consumed, uint64_t now_us)
@@ -91,5 +98,5 @@ path_rtt_us(struct path_rtt *pr, const struct path_info *path,
 	if (path->rtt_us > most_us(pr) && pr->rate < pr->best / 4 * 3)
 		pr->least_us = pr->cautious ?
 		    path->rtt_us / 5 * 4 : path->rtt_us / 2;
-	return MINIMUM(path->rtt_us, most_us(pr));
+	return MINIMUM(path->rtt_us, counted_us(pr));
 }

@@ -49,7 +49,9 @@ const struct path_info *path_rtt_choose(const struct path_info *tcp,
 /* State of path_rtt_us(), of one source. All zero to start with. */
 struct path_rtt {
 	/* Configuration */
-	int cautious;		/* a queue on the path counts a quarter RTT */
+	int cautious;		/* a queue on the path counts a quarter RTT; if
+				 * inband as well, it does not count */
+	int inband;		/* the source is SSH's own round trip */
 
 	/* State */
 	uint64_t least_us;	/* of the path as it is now, without queues */
@@ -65,8 +67,10 @@ struct path_rtt {
  * the path counts, but at most twice the least, so that a queue of our own
  * making can't feed on itself. (If pr->cautious, at most 5/4: towards a sender
  * that buffers, what fits into a queue becomes unspent credit when that queue
- * overflows.) consumed is the number of bytes that have come so far. If less
- * comes as the RTT gets longer, the path got longer; it is not a queue.
+ * overflows. If pr->inband as well, the least: the queue may be in the sockets
+ * of a forwarder, and what fits into those is all that keeps credit out of the
+ * sender's buffer.) consumed is the number of bytes that have come so far. If
+ * less comes as the RTT gets longer, the path got longer; it is not a queue.
  */
 uint64_t path_rtt_us(struct path_rtt *pr, const struct path_info *path,
 	    uint64_t consumed, uint64_t now_us);

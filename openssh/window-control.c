@@ -23,8 +23,8 @@
  *	           towards peers with bounded buffers:
  *	           max(WINDOW_HEADROOM_MAX, bdp / 2) + 3 * growth
  *	           (2 * bdp + 14 * growth, always, if what comes is late);
- *	           towards others: WINDOW_HEADROOM_UNBOUNDED + 3 * gain, which
- *	           WINDOW_HEADROOM_MAX bounds
+ *	           towards others: WINDOW_HEADROOM_UNBOUNDED (less behind a
+ *	           forwarder) + 3 * gain, which WINDOW_HEADROOM_MAX bounds
  *	credit   = target - (what the peer may still send + backlog)
  *
  * A byte is delivered once it has come and was consumed. A reader that lags
@@ -221,6 +221,20 @@ measure(struct window_control *cw, uint64_t interval_us)
 	cw->growth = now > before ? now - before : 0;
 }
 
+/*
+ * Returns the headroom (bytes) towards a sender that buffers, to which three
+ * times the gain is added.
+ */
+static uint64_t
+unbounded_room(const struct window_control *cw)
+{
+	uint64_t room = WINDOW_HEADROOM_FORWARDED + cw->gain;
+
+	if (!cw->forwarded)
+		return WINDOW_HEADROOM_UNBOUNDED;
+	return MINIMUM(MAXIMUM(room, cw->bdp / 16), WINDOW_HEADROOM_UNBOUNDED);
+}
+
 /* Sets the target, and what decided it. */
 static void
 decide(struct window_control *cw, uint64_t interval_us)
@@ -231,7 +245,7 @@ decide(struct window_control *cw, uint64_t interval_us)
 	if (cw->bounded_peer)
 		room = MAXIMUM(room, cw->bdp / 2) + 3 * cw->growth;
 	else
-		room = MINIMUM(room, WINDOW_HEADROOM_UNBOUNDED + 3 * cw->gain);
+		room = MINIMUM(room, unbounded_room(cw) + 3 * cw->gain);
 	if (!cw->bounded_peer && cw->limited == WINDOW_GREW &&
 	    2 * cw->bdp > room)
 		cw->limited = WINDOW_PEER;

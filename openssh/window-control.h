@@ -61,6 +61,12 @@
 #define WINDOW_HEADROOM_UNBOUNDED	(3 * 1024 * 1024)
 
 /*
+ * The same (bytes) behind a forwarder, unless 1/16 of the BDP is more. The
+ * forwarder's sockets are all the room there is for what a hiccup adds.
+ */
+#define WINDOW_HEADROOM_FORWARDED	(2 * 1024 * 1024)
+
+/*
  * Most credit (bytes) that a sender that buffers gets at once. If two quanta
  * (see below) are more, they are the limit.
  */
@@ -100,6 +106,9 @@ struct window_control {
 	/* Configuration */
 	uint32_t base;		/* bytes: initial window, never less */
 	int bounded_peer;	/* 1: the sender's buffers are bounded */
+	int forwarded;		/* 1: the RTT is SSH's own, as behind a
+				 * forwarder. The caller may set it at any
+				 * time. */
 	int late;		/* 1: segments get lost, so data may come a
 				 * round trip late. The caller may set it at any
 				 * time. */

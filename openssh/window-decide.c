@@ -31,6 +31,7 @@ window_decide(struct window_control *cw, struct window_budget *budget,
 	uint32_t outstanding, limit;
 
 	cw->late = facts->late;
+	cw->forwarded = facts->forwarded;
 	/* What waits in an sshbuf can't be more. */
 	window_update(cw, facts->consumed, facts->backlog, facts->rtt_us,
 	    facts->now_us, SSHBUF_SIZE_MAX);

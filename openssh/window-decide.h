@@ -25,6 +25,7 @@ struct window_facts {
 	uint64_t now_us;	/* time, of a clock that doesn't step back */
 	uint64_t rtt_us;	/* round trip time; 0: unknown */
 	int late;		/* 1: data may have waited for a lost segment */
+	int forwarded;		/* 1: the RTT is SSH's own */
 	uint32_t consumed;	/* bytes consumed since the last decision */
 	uint64_t backlog;	/* bytes that came and wait for the consumer */
 	uint32_t window;	/* bytes that the peer may still send */

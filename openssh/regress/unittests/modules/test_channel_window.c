@@ -48,6 +48,7 @@
 #include "ssh-rtt.h"
 #include "tcp-limit.h"
 #include "tcp-path.h"
+#include "window-state.h"
 #include "conn.h"
 #include "fake.h"
 #include "fixture.h"
@@ -595,12 +596,15 @@ takes_over(int bounded)
 	c = conn_channel(&conn, "session");
 	conn_turn(&conn, c);
 	ASSERT_U_INT_EQ(rtt_us(c), 1 * MS);
+	deliver(c, 1000, 1);
+	ASSERT_INT_EQ(c->window->control.forwarded, 0);
 	for (i = 0; i < 4; i++)
 		ping(c, b, 200);
 	ASSERT_U_INT_EQ(rtt_us(c), 200 * MS);
 	for (i = 0; i < 20; i++)		/* a queue */
 		ping(c, b, 800);
-	ASSERT_U_INT_EQ(rtt_us(c), bounded ? 400 * MS : 250 * MS);
+	ASSERT_U_INT_EQ(rtt_us(c), bounded ? 400 * MS : 200 * MS);
+	ASSERT_INT_EQ(c->window->control.forwarded, 1);
 	fixture_listen(&heard, "least rtt 200.0 ms");
 	conn_channel_free(&conn, c);
 	fixture_listen_ends();

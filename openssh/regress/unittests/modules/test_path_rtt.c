@@ -119,6 +119,18 @@ cautious(void)
 	ASSERT_U64_EQ(flow_run(&f, 400, 12500, 200 * MS), 200 * MS);
 	ASSERT_U64_EQ(flow_run(&f, 20, 125000, 20 * MS), 20 * MS);
 	TEST_DONE();
+	TEST_START("path rtt, towards a sender that buffers, by SSH's own");
+	flow_init(&f, 20 * MS);
+	f.pr.cautious = f.pr.inband = 1;
+	ASSERT_U64_EQ(flow_run(&f, 1000, 125000, 22 * MS), 20 * MS);
+	ASSERT_U64_EQ(flow_run(&f, 1000, 125000, 40 * MS), 20 * MS);
+	/* less comes as well: the path got longer, by less than 200 / 5 * 4 */
+	ASSERT_U64_EQ(flow_run(&f, 400, 12500, 200 * MS), 160 * MS);
+	ASSERT_U64_EQ(flow_run(&f, 20, 125000, 20 * MS), 20 * MS);
+	/* a sender with bounded buffers gets its queue all the same */
+	f.pr.cautious = 0;
+	ASSERT_U64_EQ(flow_run(&f, 1000, 125000, 60 * MS), 40 * MS);
+	TEST_DONE();
 }
 
 static void

@@ -162,6 +162,27 @@ late(void)
 	TEST_DONE();
 }
 
+/* Behind a forwarder a stock sender gets less headroom, once it has no gain. */
+static void
+forwarded(void)
+{
+	struct flow f;
+
+	TEST_START("window_decide a forwarder");
+	flow_open(&f, 0, 200 * MIB);
+	deliver(&f, 3000);
+	ASSERT_U64_EQ(f.cw.gain, 0);
+	ASSERT_U64_EQ(f.cw.target, f.cw.bdp + 3 * MIB);
+	f.facts.forwarded = 1;
+	deliver(&f, 1);
+	ASSERT_U64_EQ(f.cw.target, f.cw.bdp + 2 * MIB);
+	f.facts.forwarded = 0;
+	deliver(&f, 1);
+	ASSERT_U64_EQ(f.cw.target, f.cw.bdp + 3 * MIB);
+	flow_close(&f);
+	TEST_DONE();
+}
+
 /* Credit that is withheld from a stock sender is decided on when it is due. */
 static void
 withheld(void)
@@ -219,6 +240,7 @@ test_window_decide(void)
 	budget();
 	outstanding();
 	late();
+	forwarded();
 	withheld();
 	pure();
 }
