@@ -12,11 +12,15 @@ IN_TREE = os.path.join(TOP, "hpn-tests", "lib", "in-tree")
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OPENSSH = os.path.join(BUILD, "openssh")
 LTESTS = ["transfer", "rekey", "multiplex", "forwarding", "sftp", "scp",
-          "integrity"]
+          "integrity", "scp3", "scp-uri", "sftp-cmds", "sftp-badcmds",
+          "sftp-batch", "sftp-glob", "sftp-perm", "sftp-resume", "sftp-uri",
+          "sftp-chroot"]
 
 
 @pytest.mark.parametrize("ltest", LTESTS)
 def test_regress(ltest):
+    if ltest == "sftp-chroot" and os.geteuid() != 0:
+        pytest.skip("only root may chroot")
     done = subprocess.run(
         [IN_TREE, OPENSSH, "make", "-s", "t-exec",
          f"LTESTS={ltest}"],
