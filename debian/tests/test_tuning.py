@@ -114,9 +114,15 @@ def test_changed_since_stays(machine):
      ["tcp_rmem"]),
     ("etc/sysctl.conf", " -net/ipv4/tcp_wmem=4096 16384 8388608\n",
      ["tcp_wmem"]),
+    ("run/sysctl.d/50-mine.conf", "net.ipv4.tcp_rmem = 4096 131072 8388608\n",
+     ["tcp_rmem"]),
+    ("usr/local/lib/sysctl.d/50-mine.conf", "-net.ipv4.tcp_wmem=1 2 3\n",
+     ["tcp_wmem"]),
+    (f"run/sysctl.d/{CONF}", "", ["tcp_rmem", "tcp_wmem"]),
     ("etc/sysctl.d/50-mine.conf", "#net.ipv4.tcp_rmem = 1 2 3\n", []),
     (f"etc/sysctl.d/{CONF}", "", ["tcp_rmem", "tcp_wmem"])])
 def test_the_administrator_decides(machine, path, text, stays):
+    (machine.root / path).parent.mkdir(parents=True, exist_ok=True)
     (machine.root / path).write_text(text)
     machine.install()
     assert machine.values() == {
