@@ -124,7 +124,7 @@ cautious(void)
 	f.pr.cautious = f.pr.inband = 1;
 	ASSERT_U64_EQ(flow_run(&f, 1000, 125000, 22 * MS), 20 * MS);
 	ASSERT_U64_EQ(flow_run(&f, 1000, 125000, 40 * MS), 20 * MS);
-	/* less comes as well: the path got longer, by less than 200 / 5 * 4 */
+	/* less comes as well: the path got longer, with a queue of a quarter */
 	ASSERT_U64_EQ(flow_run(&f, 400, 12500, 200 * MS), 160 * MS);
 	ASSERT_U64_EQ(flow_run(&f, 20, 125000, 20 * MS), 20 * MS);
 	/* a sender with bounded buffers gets its queue all the same */
