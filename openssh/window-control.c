@@ -23,8 +23,9 @@
  *	           towards peers with bounded buffers:
  *	           max(WINDOW_HEADROOM_MAX, bdp / 2) + 3 * growth
  *	           (2 * bdp + 14 * growth, always, if what comes is late);
- *	           towards others: WINDOW_HEADROOM_UNBOUNDED (less behind a
- *	           forwarder) + 3 * gain, which WINDOW_HEADROOM_MAX bounds
+ *	           towards others: WINDOW_HEADROOM_UNBOUNDED + 3 * gain,
+ *	           which WINDOW_HEADROOM_MAX bounds (both are less behind a
+ *	           forwarder)
  *	credit   = target - (what the peer may still send + backlog)
  *
  * A byte is delivered once it has come and was consumed. A reader that lags
@@ -221,31 +222,34 @@ measure(struct window_control *cw, uint64_t interval_us)
 	cw->growth = now > before ? now - before : 0;
 }
 
-/*
- * Returns the headroom (bytes) towards a sender that buffers, to which three
- * times the gain is added.
- */
+/* Returns the headroom (bytes) towards a sender that buffers. */
 static uint64_t
 unbounded_room(const struct window_control *cw)
 {
-	uint64_t room = WINDOW_HEADROOM_FORWARDED + cw->gain;
+	uint64_t room = WINDOW_HEADROOM_UNBOUNDED, most = WINDOW_HEADROOM_MAX;
 
-	if (!cw->forwarded)
-		return WINDOW_HEADROOM_UNBOUNDED;
-	return MINIMUM(MAXIMUM(room, cw->bdp / 16), WINDOW_HEADROOM_UNBOUNDED);
+	if (cw->forwarded) {
+		room = MINIMUM(room, cw->bdp * WINDOW_HICCUP_US /
+		    MAXIMUM(cw->rtt_us, WINDOW_HICCUP_US));
+		room = MAXIMUM(room, WINDOW_HEADROOM_FORWARDED);
+		most = MINIMUM(most, MAXIMUM(WINDOW_GROWING_FORWARDED,
+		    cw->bdp / 8));
+	}
+	return MINIMUM(room + 3 * cw->gain, most);
 }
 
 /* Sets the target, and what decided it. */
 static void
 decide(struct window_control *cw, uint64_t interval_us)
 {
-	uint64_t headroom, room = WINDOW_HEADROOM_MAX, want;
+	uint64_t headroom, room, want;
 
 	cw->limited = cw->growth > cw->bdp / 16 ? WINDOW_GREW : WINDOW_PATH;
 	if (cw->bounded_peer)
-		room = MAXIMUM(room, cw->bdp / 2) + 3 * cw->growth;
+		room = MAXIMUM(WINDOW_HEADROOM_MAX, cw->bdp / 2) +
+		    3 * cw->growth;
 	else
-		room = MINIMUM(room, unbounded_room(cw) + 3 * cw->gain);
+		room = unbounded_room(cw);
 	if (!cw->bounded_peer && cw->limited == WINDOW_GREW &&
 	    2 * cw->bdp > room)
 		cw->limited = WINDOW_PEER;
@@ -344,7 +348,8 @@ pace(const struct window_control *cw)
 static void
 accrue(struct window_control *cw, uint64_t quantum)
 {
-	uint64_t most = MAXIMUM(WINDOW_BURST, 2 * quantum);
+	uint64_t burst = cw->forwarded ? WINDOW_BURST_FORWARDED : WINDOW_BURST;
+	uint64_t most = MAXIMUM(burst, 2 * quantum);
 	uint64_t took_us = cw->now_us - cw->paced_us;
 
 	if (!paced(cw) || took_us >= cw->rtt_us)

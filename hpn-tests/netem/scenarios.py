@@ -296,6 +296,12 @@ for via in ("jump", "proxycommand", "L", "R", "D", "streamlocal"):
             transfer("1g-200ms", direction, 256 * MIB, via=via),
             {"goodput": 0.90, "adjusts": 64})
 
+# A stock sender behind a jump host: TCP_INFO tells of half the path
+for end, direction in (("client", "put"), ("server", "get")):
+    row(f"via-jump-stock-{end}", "netem",
+        transfer("1g-200ms", direction, GB, via="jump", **{end: "stock"}),
+        {"settled": 0.90, "unspent": 8 * MIB})
+
 # 9. New keys on the way: a stop of 3 RTT each
 
 for path in ("100m-100ms", "1g-20ms"):
