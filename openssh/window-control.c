@@ -24,8 +24,8 @@
  *	           max(WINDOW_HEADROOM_MAX, bdp / 2) + 3 * growth
  *	           (2 * bdp + 14 * growth, always, if what comes is late);
  *	           towards others: WINDOW_HEADROOM_UNBOUNDED + 3 * gain,
- *	           which WINDOW_HEADROOM_MAX bounds (both are less behind a
- *	           forwarder)
+ *	           which WINDOW_HEADROOM_MAX bounds (behind a forwarder, see
+ *	           unbounded_room())
  *	credit   = target - (what the peer may still send + backlog)
  *
  * A byte is delivered once it has come and was consumed. A reader that lags
@@ -222,7 +222,12 @@ measure(struct window_control *cw, uint64_t interval_us)
 	cw->growth = now > before ? now - before : 0;
 }
 
-/* Returns the headroom (bytes) towards a sender that buffers. */
+/*
+ * Returns the headroom (bytes) towards a sender that buffers. Behind a
+ * forwarder it is what the path carries in WINDOW_HICCUP_US, or one BDP if that
+ * is less, between WINDOW_HEADROOM_FORWARDED and WINDOW_HEADROOM_UNBOUNDED; with
+ * gain it is up to WINDOW_GROWING_FORWARDED, or 1/8 of the BDP if that is more.
+ */
 static uint64_t
 unbounded_room(const struct window_control *cw)
 {
@@ -329,12 +334,13 @@ window_limit(struct window_control *cw, uint32_t limit)
 /*
  * Returns 1 if credit is paced. A sender with bounded buffers needs no pacing.
  * A small window needs none either: it fits into the buffer of any sender.
+ * (Behind a forwarder that buffer may have to grow for it, which takes time.)
  */
 static int
 paced(const struct window_control *cw)
 {
-	return !cw->bounded_peer && cw->rtt_us != 0 &&
-	    cw->target > WINDOW_HEADROOM_MAX;
+	return !cw->bounded_peer && cw->rtt_us != 0 && cw->target >
+	    (cw->forwarded ? WINDOW_GROWING_FORWARDED : WINDOW_HEADROOM_MAX);
 }
 
 /* Returns the most credit (bytes) in a round trip while it is paced. */

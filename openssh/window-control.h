@@ -61,18 +61,19 @@
 #define WINDOW_HEADROOM_UNBOUNDED	(3 * 1024 * 1024)
 
 /*
- * Behind a forwarder headroom is what the path carries in WINDOW_HICCUP_US, at
- * least WINDOW_HEADROOM_FORWARDED (bytes). While delivery grows it is
- * WINDOW_GROWING_FORWARDED (bytes), or 1/8 of the BDP if this is more. The
- * forwarder's sockets are all the room there is for what a hiccup adds.
+ * Behind a forwarder there is less headroom, because the forwarder's sockets
+ * are all the room there is for what a hiccup adds: what the path carries in
+ * WINDOW_HICCUP_US, at least WINDOW_HEADROOM_FORWARDED (bytes); while delivery
+ * grows, up to WINDOW_GROWING_FORWARDED (bytes). See unbounded_room().
  */
 #define WINDOW_HICCUP_US		12000
-#define WINDOW_HEADROOM_FORWARDED	(1024 * 1024)
+#define WINDOW_HEADROOM_FORWARDED	(1536 * 1024)
 #define WINDOW_GROWING_FORWARDED	(4 * 1024 * 1024)
 
 /*
- * Most credit (bytes) that a sender that buffers gets at once, and behind a
- * forwarder. If two quanta (see below) are more, they are the limit.
+ * Most credit (bytes) that a sender that buffers gets at once, and that it gets
+ * at once behind a forwarder. If two quanta (see below) are more, they are the
+ * limit.
  */
 #define WINDOW_BURST		(1024 * 1024)
 #define WINDOW_BURST_FORWARDED	(512 * 1024)

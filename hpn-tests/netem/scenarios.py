@@ -296,7 +296,7 @@ for via in ("jump", "proxycommand", "L", "R", "D", "streamlocal"):
             transfer("1g-200ms", direction, 256 * MIB, via=via),
             {"goodput": 0.90, "adjusts": 64})
 
-# A stock sender behind a jump host: TCP_INFO tells of half the path
+# A stock sender behind a jump host: no socket of ours tells of the whole path
 for end, direction in (("client", "put"), ("server", "get")):
     row(f"via-jump-stock-{end}", "netem",
         transfer("1g-200ms", direction, GB, via="jump", **{end: "stock"}),

@@ -280,8 +280,9 @@ stall(enum where where, int relay, uint64_t most_bytes)
 }
 
 /*
- * MB in the first three seconds at 1 Gbit/s x 200 ms: 6 MiB a round trip, or 4
- * MiB over a relay. Then headroom is all that a full path leaves unspent.
+ * MB in the first three seconds at 1 Gbit/s x 200 ms, with headroom of 6 MiB,
+ * or of 4 MiB over a relay. Then headroom is all that a full path leaves
+ * unspent.
  */
 static void
 start(int relay, uint64_t first_mb, uint64_t second_mb, uint64_t headroom)
@@ -305,7 +306,7 @@ test_stall(void)
 {
 	TEST_START("window stock sender, start and full path");
 	start(0, 30, 105, WINDOW_HEADROOM_UNBOUNDED);
-	start(1, 24, 85, 125 * 12 * 1000);
+	start(1, 24, 85, WINDOW_HEADROOM_FORWARDED);
 	TEST_DONE();
 	TEST_START("window stock sender, the data's way stalls");
 	stall(FORWARD, 0, UINT64_MAX);
