@@ -232,11 +232,8 @@ receive_fds(int sock, int fds[2])
 	msg.msg_iovlen = 1;
 	msg.msg_control = &control.buf;
 	msg.msg_controllen = sizeof(control.buf);
-	if ((len = recvmsg(sock, &msg, MSG_DONTWAIT)) == -1) {
-		if (errno == EINTR)
-			errno = EAGAIN;
-		return -1;
-	}
+	if ((len = recvmsg(sock, &msg, MSG_DONTWAIT)) == -1)
+		return -1;		/* never EINTR: it does not wait */
 	if ((cmsg = CMSG_FIRSTHDR(&msg)) != NULL &&
 	    cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS) {
 		n = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
