@@ -635,6 +635,19 @@ def test_readme():
     assert len(text(README).splitlines()) <= 150
 
 
+def test_goals():
+    """What a copy may take at 200 ms, with the limit that physics sets: so many
+    round trips more for what is small, so many times the limit for 1 GB."""
+    data = Results(results.load(COPIED))
+    link = "1g-200ms-packages"
+    where = data.links()[link]
+    beyond = {load: data.of_side("ours", "command_s", link=link, load=load,
+                                 direction="get").median -
+              tables.limit_s(where, load) for load in ("1k", None)}
+    assert beyond["1k"] <= 4 * where["rtt_us"] / 1e6
+    assert beyond[None] <= 0.5 * tables.limit_s(where, None)
+
+
 def test_three_cases():
     """README's figures are those of the demo's table in bench/README."""
     def rows(readme, start, names):
