@@ -225,7 +225,7 @@ measure(struct window_control *cw, uint64_t interval_us)
 /*
  * Returns the headroom (bytes) towards a sender that buffers. Behind a
  * forwarder it is what the path carries in WINDOW_HICCUP_US, or one BDP if that
- * is less, between WINDOW_HEADROOM_FORWARDED and WINDOW_HEADROOM_UNBOUNDED; with
+ * is less, from WINDOW_HEADROOM_FORWARDED to WINDOW_HEADROOM_UNBOUNDED. With
  * gain it is up to WINDOW_GROWING_FORWARDED, or 1/8 of the BDP if that is more.
  */
 static uint64_t
