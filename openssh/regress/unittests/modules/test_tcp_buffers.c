@@ -188,9 +188,35 @@ bounded(void)
 #endif
 }
 
+static void
+kernel_sizes(void)
+{
+	int initial = 1, max = 1;
+
+	fake_reset();
+	TEST_START("the sizes of a sysctl that is not there are unknown");
+	tcp_path_kernel_sizes("no_such_sysctl", &initial, &max);
+	ASSERT_INT_EQ(initial, 0);
+	ASSERT_INT_EQ(max, 0);
+	initial = max = 1;
+	/* nor has this one three numbers */
+	tcp_path_kernel_sizes("tcp_sack", &initial, &max);
+	ASSERT_INT_EQ(initial, 0);
+	ASSERT_INT_EQ(max, 0);
+	TEST_DONE();
+#ifdef __linux__
+	TEST_START("the kernel's sizes of a buffer");
+	tcp_path_kernel_sizes("tcp_rmem", &initial, &max);
+	ASSERT_INT_GT(initial, 0);
+	ASSERT_INT_GE(max, initial);
+	TEST_DONE();
+#endif
+}
+
 void
 test_tcp_buffers(void)
 {
+	kernel_sizes();
 	size();
 	raise_it();
 	usable();
