@@ -255,6 +255,22 @@ def test_no_lane_removes(place):
     assert len([n for n in place.moved() if n > 100_000]) > 1
 
 
+def test_nothing_can_be_made_for_the_check(place):
+    """What a lane would see is not known then: it gets none of a tree."""
+    tree(place.source, 60)
+    for folder in (place.dest, place.path / "other" / "dest"):
+        shutil.copytree(place.source, folder, ignore=lambda top, names: [
+            n for n in names if not os.path.isdir(os.path.join(top, n))])
+    before = digests(place.path / "other")
+    place.serve(first=f"exec {SERVER} -e -l debug -P mkdir 2>> log",
+                more="cd other")
+    assert place.copy("scp", "put", "-l80000", source="source/.",
+                      dest="dest") == (0, "")
+    assert len(place.pids()) > 1
+    assert digests(place.dest) == digests(place.source)
+    assert digests(place.path / "other") == before
+
+
 @BOTH
 def test_another_machine_and_a_tree(place, direction):
     tree(place.source, 60)
