@@ -17,7 +17,8 @@ import pytest
 
 from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place,
                         kill, killed_at_any_moment, logins, tree, wait_for)
-from loopback import place as loopback_place, read  # noqa: F401
+from loopback import (needs_root, place as loopback_place,  # noqa: F401
+                      read)
 from sftp_tools import (OURS, SERVER, STOCK, content, digests, entries,
                         hears_interrupts, run)
 
@@ -214,14 +215,20 @@ def test_few_descriptors(place, direction, what, limit, least, most):
     assert least <= len(place.pids()) <= most
 
 
+# Where all servers but the first see what is in "other": paths are absolute
+ANOTHER = "exec unshare -m sh -c 'exec 2>> log; mount --bind other . && " \
+    f"cd \"$PWD\" && exec {SERVER} -e -l debug'"
+
+
 @BOTH
 def test_another_machine(large, direction):
     """Behind the name there is one more machine, which has other files."""
+    needs_root()
     (large.path / "other").mkdir()
     other = content(SIZE, 9)
     for name in ("source", "dest"):
         (large.path / "other" / name).write_bytes(other)
-    large.serve(more="cd other")
+    large.serve(more=ANOTHER)
     assert large.copy("scp", direction, SLOW, source="source",
                       dest="dest") == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
@@ -257,13 +264,14 @@ def test_no_lane_removes(place):
 
 def test_nothing_can_be_made_for_the_check(place):
     """What a lane would see is not known then: it gets none of a tree."""
+    needs_root()
     tree(place.source, 60)
     for folder in (place.dest, place.path / "other" / "dest"):
         shutil.copytree(place.source, folder, ignore=lambda top, names: [
             n for n in names if not os.path.isdir(os.path.join(top, n))])
     before = digests(place.path / "other")
     place.serve(first=f"exec {SERVER} -e -l debug -P mkdir 2>> log",
-                more="cd other")
+                more=ANOTHER)
     assert place.copy("scp", "put", "-l80000", source="source/.",
                       dest="dest") == (0, "")
     assert len(place.pids()) > 1
@@ -273,6 +281,7 @@ def test_nothing_can_be_made_for_the_check(place):
 
 @BOTH
 def test_another_machine_and_a_tree(place, direction):
+    needs_root()
     tree(place.source, 60)
     (place.path / "other").mkdir()
     shutil.copytree(place.source, place.path / "other" / "source")
@@ -280,7 +289,7 @@ def test_another_machine_and_a_tree(place, direction):
         (place.path / "other" / name).mkdir(exist_ok=True)
         (place.path / "other" / name / "only").write_bytes(b"other")
     before = digests(place.path / "other")
-    place.serve(more="cd other")
+    place.serve(more=ANOTHER)
     assert place.copy("scp", direction, "-l80000", source="source/.",
                       dest="dest") == (0, "")
     assert digests(place.dest) == digests(place.source)
