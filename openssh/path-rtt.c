@@ -95,12 +95,8 @@ path_rtt_us(struct path_rtt *pr, const struct path_info *path,
 	 * this RTT is allowed. (The kernel's least RTT is good for 5 minutes,
 	 * so it is asked only once.)
 	 */
-	if (path->rtt_us > most_us(pr) && pr->rate < pr->best / 4 * 3) {
-		if (pr->cautious && pr->inband)
-			pr->least_us = path->rtt_us;
-		else
-			pr->least_us = pr->cautious ?
-			    path->rtt_us / 5 * 4 : path->rtt_us / 2;
-	}
+	if (path->rtt_us > most_us(pr) && pr->rate < pr->best / 4 * 3)
+		pr->least_us = pr->cautious ?
+		    path->rtt_us / 5 * 4 : path->rtt_us / 2;
 	return MINIMUM(path->rtt_us, counted_us(pr));
 }
