@@ -222,8 +222,8 @@ forwarded(void)
 }
 
 /*
- * Credit that is withheld from a stock sender is decided on when it is due. At
- * most so many bytes of it go out at once on a path of that rate (bytes/ms).
+ * Credit that is withheld from a stock sender is decided on when it is due. No
+ * more than `most` bytes go out in one piece, at a rate in bytes/ms.
  */
 static void
 withheld(int forwarded, u_int rate, uint32_t most)
