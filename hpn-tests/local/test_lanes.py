@@ -215,7 +215,8 @@ def test_few_descriptors(place, direction, what, limit, least, most):
     assert least <= len(place.pids()) <= most
 
 
-# Where all servers but the first see what is in "other": paths are absolute
+# All servers but the first see what is in "other". (Another working folder
+# would not do: scp and sftp make paths absolute.)
 ANOTHER = "exec unshare -m sh -c 'exec 2>> log; mount --bind other . && " \
     f"cd \"$PWD\" && exec {SERVER} -e -l debug'"
 

@@ -19,7 +19,8 @@ RESULTS = os.path.join(lab.BUILD, "random")
 
 # Draws that fail, and until when
 KNOWN = dict.fromkeys((6, 177, 216), "a stock sender under BBR, whose path "
-                      "loses segments, gets the credit of 2 BDP")
+                      "loses segments, gets no credit for what waits "
+                      "behind them")
 
 
 @pytest.mark.level("netem")
