@@ -24,6 +24,12 @@
  * a relay, which hold far less. The path takes data from the buffer at its rate
  * and delivers it to the receiver's kernel half an RTT later. Credit takes as
  * long to come back. When a stall ends, all that it held up arrives at once.
+ *
+ * A second kind of sender takes CPU time, which it shares with others. What it
+ * reads goes into an sshbuf like that of stock OpenSSH. It grows by what one
+ * read needs, and is copied for that. So while it grows, the sender can't keep
+ * up with a fast path. The path runs dry, and all of the window comes back as
+ * credit, for which the buffer has to grow further: the transfer collapses.
  */
 
 #include "includes.h"
@@ -53,6 +59,11 @@
 #define LINE		1024		/* steps, more than half of any RTT */
 #define EVERY		STEPS(4000)	/* from stall to stall */
 #define STALLS		2
+#define SOCKETS_ROOM	4400000		/* bytes in sockets to a local relay */
+#define LOOP_NS		85000		/* CPU time of the sender's main loop */
+#define FRESH_MBS	2400		/* MB/s, fresh pages of the kernel */
+#define COPY_MBS	8000		/* MB/s at which memory is copied */
+#define MEMORY_MOST	(8 * 1024 * 1024)	/* of the buffer, bytes */
 
 void test_stall(void);
 
@@ -69,11 +80,27 @@ static const char *places[] = {
 	"nowhere", "data's way", "both ways", "process", "reader", "relay"
 };
 
+/* A stock sender that takes CPU time */
+struct sender {
+	/* configuration */
+	u_int wait;		/* steps, most that it waits for the CPU */
+
+	/* state */
+	uint64_t random;
+	uint64_t runs_until, waits_until;	/* steps */
+	int64_t cpu_ns;		/* left in this step */
+	uint64_t len, off, alloc;	/* of its input buffer, bytes */
+
+	/* result, bytes */
+	uint64_t memory_max;
+};
+
 struct flow {
 	/* configuration */
 	uint64_t rate;		/* bytes a step */
 	uint64_t half;		/* steps, half of the RTT */
 	int relay;		/* 1: a relay is in the way */
+	struct sender *sender;	/* NULL: it takes no CPU time */
 	enum where where;
 	uint64_t stall;		/* steps */
 
@@ -110,8 +137,85 @@ now_us(const struct flow *f)
 static uint64_t
 room(const struct flow *f)
 {
-	return f->relay ? RELAY_ROOM :
-	    MAXIMUM(2 * f->half * f->rate, RELAY_ROOM);
+	if (f->relay)
+		return f->sender != NULL ? SOCKETS_ROOM : RELAY_ROOM;
+	return MAXIMUM(2 * f->half * f->rate, RELAY_ROOM);
+}
+
+/* Returns a number less than `most`; the same ones in each run. */
+static uint64_t
+next_random(struct sender *s, u_int most)
+{
+	s->random = s->random * 6364136223846793005ULL +
+	    1442695040888963407ULL;
+	return (s->random >> 33) % most;
+}
+
+/* Returns 1 if the sender has the CPU in this step. */
+static int
+has_cpu(struct sender *s, uint64_t step)
+{
+	if (s->wait == 0)
+		return 1;
+	if (step >= s->runs_until && step >= s->waits_until) {
+		s->waits_until = step + 1 + next_random(s, s->wait);
+		s->runs_until = s->waits_until + 2 + next_random(s, 10);
+	}
+	return step >= s->waits_until;
+}
+
+/* Reads len bytes into the input buffer. Returns how long that took (ns). */
+static uint64_t
+buffer_read(struct sender *s, uint64_t len)
+{
+	uint64_t took_ns = 0, size = s->off + s->len;
+
+	if (s->off >= size / 2 && s->off > 0) {
+		took_ns += s->len * 1000 / COPY_MBS;
+		s->off = 0;
+		size = s->len;
+	}
+	size += len;
+	if (size > s->alloc) {
+		/* The new one; the old one is copied, then wiped */
+		took_ns += size * 1000 / FRESH_MBS +
+		    2 * s->alloc * 1000 / COPY_MBS;
+		s->memory_max = MAXIMUM(s->memory_max, s->alloc + size);
+		s->alloc = size;
+	}
+	s->len += len;
+	return took_ns;
+}
+
+/* What the main loop of a sender that takes CPU time does in a step */
+static void
+busy_sender_step(struct flow *f)
+{
+	struct sender *s = f->sender;
+	uint64_t read, sent, took_ns;
+
+	if (!has_cpu(s, f->step))
+		return;
+	f->unspent += f->held_credit;
+	f->held_credit = 0;
+	s->cpu_ns = MINIMUM(s->cpu_ns, 0) + STEP_US * 1000;
+	while (s->cpu_ns > 0) {
+		took_ns = LOOP_NS;
+		read = MINIMUM(f->unspent - s->len, PACKET);
+		if (read > 0)
+			took_ns += buffer_read(s, read);
+		sent = MINIMUM(s->len, PACKET);
+		if (f->queue + sent > room(f))
+			sent = 0;
+		if (read == 0 && sent == 0)
+			break;
+		s->len -= sent;
+		s->off = s->len == 0 ? 0 : s->off + sent;
+		f->unspent -= sent;
+		f->queue += sent;
+		s->cpu_ns -= took_ns;
+	}
+	f->unspent_max = MAXIMUM(f->unspent_max, f->unspent);
 }
 
 /*
@@ -144,6 +248,10 @@ sender_step(struct flow *f)
 
 	f->held_credit += f->credits[f->step % LINE];
 	f->credits[f->step % LINE] = 0;
+	if (f->sender != NULL) {
+		busy_sender_step(f);
+		return;
+	}
 	if (!stalls(f, BOTH) && !stalls(f, RELAY)) {
 		f->unspent += f->held_credit;
 		f->held_credit = 0;
@@ -301,6 +409,39 @@ start(int relay, uint64_t first_mb, uint64_t second_mb, uint64_t headroom)
 	ASSERT_U64_LE(f.unspent_max, headroom + TURN);
 }
 
+/*
+ * A stock sender over a relay, beside others that use the CPU: neither its
+ * memory nor the rate collapses, for ten seconds at 1 Gbit/s x 200 ms.
+ */
+static void
+busy_sender(void)
+{
+	static const u_int waits[] = { 0, 4, 8, 16 };	/* steps */
+	struct sender s;
+	struct flow f;
+	uint64_t got;
+	u_int i, seed;
+
+	for (i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+	for (seed = 1; seed <= 10; seed++) {
+		memset(&s, 0, sizeof(s));
+		s.wait = waits[i];
+		s.random = seed;
+		flow_init(&f, 1000, 200, 1);
+		f.sender = &s;
+		flow_run(&f, STEPS(3000));
+		got = flow_run(&f, STEPS(7000));
+		test_subtest_info("the sender waits up to %u steps, seed %u: "
+		    "memory %llu, unspent %llu, %llu %%", s.wait, seed,
+		    (unsigned long long)s.memory_max,
+		    (unsigned long long)f.unspent_max,
+		    (unsigned long long)(got * 100 / (STEPS(7000) * f.rate)));
+		ASSERT_U64_LE(s.memory_max, MEMORY_MOST);
+		ASSERT_U64_LE(f.unspent_max, UNSPENT_MAX);
+		ASSERT_U64_GE(got * 100, STEPS(7000) * f.rate * 95);
+	}
+}
+
 void
 test_stall(void)
 {
@@ -329,5 +470,8 @@ test_stall(void)
 	 */
 	TEST_START("window stock sender, a relay stalls");
 	stall(RELAY, 1, RELAY_MOST);
+	TEST_DONE();
+	TEST_START("window stock sender, its CPU is shared");
+	busy_sender();
 	TEST_DONE();
 }
