@@ -184,12 +184,15 @@ class Transfer:
         each sample of its socket.
 
         Credit is on its way for half an RTT (the way back has no queue), and
-        if it is due while the path stalls, until that is over.
+        if it is due while the path stalls, until that is over. Where the
+        sender's log was read as well, it says what credit has come.
         What the sender wrote to its socket is that much more than channel
         data: handshake, then packet headers in a constant ratio.
         """
         rows = [(s["t_s"], s["written"]) for s in self.samples()
                 if s.get("written")]
+        received = {s["t_s"]: s["credit"] for s in self.samples()
+                    if s.get("credit")}
         trace = self.window_trace()
         total = max(written for _, written in rows)
         start = max([w for t, w in rows if t < self.series.first_s()] or [0])
@@ -206,6 +209,7 @@ class Transfer:
             while i < len(trace) and due_s(trace[i]) <= t_s:
                 granted = trace[i]["granted"]
                 i += 1
+            granted = received.get(t_s, granted)
             sent = max(written - start, 0) * ratio
             if sent < self.spec.bytes * 0.999:
                 result.append((t_s, granted - sent))

@@ -130,6 +130,32 @@ def test_unspent_in_a_stall(tmp_path, what, via, held):
     assert seen == [before, before if held else after, after]
 
 
+def test_unspent_by_the_log(tmp_path, monkeypatch):
+    """Credit behind a lost segment is not with the sender yet: its log tells
+    what is."""
+    monkeypatch.setenv("LAB_OUT", str(tmp_path))
+    import sampler
+    monkeypatch.setattr(sampler, "out", lambda name: str(tmp_path / name))
+    assert sampler.credit("client") == 0
+    (tmp_path / "sshd.log").write_text(
+        "debug2: channel 0: rcvd adjust 98304\r\n"
+        "debug2: channel 0: chanwin t_us=1000000 granted=9000000\n")
+    assert sampler.credit("server") == WINDOW_STOCK + 98304
+    (tmp_path / "ssh.log").write_text(
+        "debug2: channel 0: rcvd adjust 2097152\r\n"
+        "debug2: channel 0: rcvd adjust 1000000\r\n"
+        "debug2: channel 0: rcvd adjust 99")
+    credit = sampler.credit("client")
+    assert credit == WINDOW_STOCK + 1000000
+    (tmp_path / "series").write_text("0.5 1\n9.0 100\n")
+    (tmp_path / "samples").write_text("".join(
+        json.dumps({"t_s": t_s, "written": written, "credit": credit}) + "\n"
+        for t_s, written in ((1, 2000000), (8, 4000000))))
+    spec = transfer("1g-200ms", "put", 4000000)
+    seen = [count for _, count in Transfer(spec, str(tmp_path)).unspent()]
+    assert seen == [credit - 2000000]
+
+
 @pytest.mark.parametrize("again", [0, 100])
 @pytest.mark.parametrize("size", [1, 0.9])
 def test_mean_segment(tmp_path, size, again):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import threading
 import time
@@ -13,6 +14,7 @@ SOCKETS_S = MEMORY_S
 QUICK_S = 0.020         # to look at a sender's socket or a growing file
 SAMPLES = 200           # and no more often than that
 SPARSE_SAMPLES = 10     # nor, of a sparse transfer, than that
+WINDOW = 2 << 20        # bytes, of a new channel
 PROGRAMS = ("ssh", "sshd-session", "sshd")
 
 
@@ -64,6 +66,19 @@ def written(text):
     return sum(acked[:1]) + int(words[2]) if len(words) > 2 else 0
 
 
+def credit(sender):
+    """The credit (bytes) that the sender has received, by its log, or 0 if that
+    has none. It comes later than it was sent by what a lost segment holds it
+    up."""
+    log = read(out("ssh.log" if sender == "client" else "sshd.log"))
+    adjusts = [int(n) for n in re.findall(rb"rcvd adjust (\d+)\r?\n", log)]
+    if not adjusts:
+        return 0                        # nothing is known of it
+    # The first window is an adjust if the server grants it
+    first = 0 if adjusts[:1] == [WINDOW] else WINDOW
+    return first + sum(adjusts)
+
+
 def arrived(spec):
     """Bytes that have arrived, on the first channel."""
     if spec["tool"] in ("raw", "ssh") and "disk" not in spec:
@@ -106,6 +121,7 @@ class Sampler(threading.Thread):
         if self.spec.get("unspent") and (not sparse or self.due(
                 "unspent", QUICK_S, row["t_s"], SAMPLES)):
             row["written"] = written(self.sockets[self.sender].look())
+            row["credit"] = credit(self.sender)
         if self.due("sockets", SOCKETS_S, row["t_s"], samples):
             for host, sockets in self.sockets.items():
                 ss.write(f"{row['t_s']:.3f} {host}\n{sockets.look()}")
