@@ -40,6 +40,14 @@
 /* After a segment out of order, more are expected for this many RTTs. */
 #define LATE_RTTS	16
 
+/*
+ * A path is lossy after this many round trips with segments out of order. One
+ * without them halves the number, which is at most LOSSY_MAX. A sender under
+ * CUBIC, which sends less after each of them, sends a quarter by then.
+ */
+#define LOSSY_RTTS	4
+#define LOSSY_MAX	8
+
 /* OpenSSH before 9.5 has no pings, so that no peer has them for us. */
 #ifndef SSH2_MSG_PING
 # define SSH2_MSG_PING	192
@@ -130,9 +138,18 @@ probe_tcp(struct ssh *ssh, struct channel_path *p, uint64_t now_us)
 	if (tcp_path_probe(ssh_packet_get_connection_in(ssh), &p->tcp) != 0)
 		p->no_tcp = errno != EAGAIN;
 	p->probe_us = now_us + p->tcp.rtt_us;
-	if (p->tcp.late != p->late)
+	if (p->tcp.late != p->late) {
 		p->late_us = now_us + LATE_RTTS * p->tcp.rtt_us;
+		p->lossy = MINIMUM(p->lossy + 1, LOSSY_MAX);
+	} else
+		p->lossy /= 2;
 	p->late = p->tcp.late;
+}
+
+int
+channel_path_is_lossy(const struct channel_path *p)
+{
+	return p->lossy >= LOSSY_RTTS;
 }
 
 /* Takes the source that describes the whole path, and starts anew with it. */

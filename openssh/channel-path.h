@@ -27,6 +27,7 @@
  */
 
 struct Channel;
+struct channel_path;
 struct channel_windows;
 struct ssh;
 
@@ -40,6 +41,12 @@ void	 channel_path_start(struct ssh *ssh, struct channel_windows *ws);
  */
 void	 channel_path_probe(struct ssh *ssh, struct Channel *c,
 	    struct channel_windows *ws, uint64_t received, uint64_t now_us);
+
+/*
+ * Returns 1 if segments came out of order in most of the last round trips; else
+ * 0, also if the socket does not tell.
+ */
+int	 channel_path_is_lossy(const struct channel_path *p);
 
 /* Notes that a message of SSH's own was sent: the peer answers it at once. */
 void	 channel_path_asked(struct Channel *c);

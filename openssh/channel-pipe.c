@@ -48,7 +48,7 @@ enlarge(int fd)
 void
 channel_pipe_output(const Channel *c, struct channel_window *w)
 {
-	if (w->output_enlarged || w->control.consumed < WINDOW_MUCH ||
+	if (w->output_enlarged || window_consumed(w) < WINDOW_MUCH ||
 	    sshbuf_len(c->output) == 0)
 		return;
 	w->output_enlarged = 1;
@@ -59,7 +59,7 @@ void
 channel_pipe_input(const Channel *c, struct channel_window *w)
 {
 	if (w->input_enlarged || w->send.bytes < WINDOW_MUCH ||
-	    w->control.consumed != 0)
+	    window_consumed(w) != 0)
 		return;
 	w->input_enlarged = 1;
 	enlarge(c->rfd);

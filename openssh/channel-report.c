@@ -73,7 +73,8 @@ channel_report_credit(const Channel *c, const struct channel_window *w,
 	    "backlog=%llu granted=%llu consumed=%llu bdp=%llu rtt_us=%llu "
 	    "adjust=%u limited=%s", c->self, (unsigned long long)facts->now_us,
 	    cw->target, c->local_window, (unsigned long long)facts->backlog,
-	    (unsigned long long)w->granted, (unsigned long long)cw->consumed,
+	    (unsigned long long)w->granted,
+	    (unsigned long long)window_consumed(w),
 	    (unsigned long long)cw->bdp, (unsigned long long)facts->rtt_us,
 	    credit, window_limited_name(cw->limited));
 }
@@ -88,7 +89,7 @@ channel_report_status(const Channel *c, const struct channel_windows *ws,
 
 	if (w == NULL || !w->bulk)
 		return;
-	rate = mean_rate(w, w->control.consumed);
+	rate = mean_rate(w, window_consumed(w));
 	rtt_us = ws->path.rtt_us;
 	if ((r = sshbuf_putf(buf, "     window %u, rtt %llu.%llu ms, "
 	    "mean %llu.%llu MB/s, limited by %s\r\n", w->control.target,
@@ -149,6 +150,6 @@ channel_report_all(struct ssh *ssh, struct channel_windows *ws)
 	TAILQ_FOREACH(s, &ws->budget->shares, entry) {
 		w = (struct channel_window *)((char *)s -
 		    offsetof(struct channel_window, share));
-		channel_report_end(w, ws, w->control.consumed);
+		channel_report_end(w, ws, window_consumed(w));
 	}
 }

@@ -48,6 +48,7 @@
 #include "channel-sender.h"
 #include "poly1305.h"
 #include "poly1305-evp.h"
+#include "tcp-path.h"
 #include "window-budget.h"
 #include "window-control.h"
 #include "window-decide.h"
@@ -62,10 +63,23 @@
  */
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
+/*
+ * Most data (bytes) that counts while it waits behind a lost segment. With
+ * WINDOW_HEADROOM_UNBOUNDED it is less than the 8 MiB that a sender may hold if
+ * it sends less after the loss, or has no more data.
+ */
+#define LATE_MOST	(4 * 1024 * 1024)
+
 uint64_t
 window_now_us(void)
 {
 	return monotime_double() * 1000000;
+}
+
+uint64_t
+window_consumed(const struct channel_window *w)
+{
+	return w->control.consumed - w->late.ahead;
 }
 
 /*
@@ -194,9 +208,54 @@ fixed_credit(const Channel *c)
 }
 
 /*
- * Collects the facts for the decision. Returns 1 if data came or was consumed
- * since the last decision, or if withheld credit is due. Otherwise there is
- * nothing to decide, and it returns 0.
+ * Returns 1 if data that waits in the kernel behind a lost segment counts as
+ * consumed: if the peer buffers all of its credit, and the socket has the data
+ * of this channel alone. An initial window needs no such care. After a single
+ * loss nothing counts: a sender that then sends less would have that part of
+ * the window as unspent credit.
+ */
+static int
+counts_late(struct ssh *ssh, const struct channel_windows *ws,
+    const struct window_control *cw)
+{
+	const struct channel_path *p = &ws->path;
+
+	return !ws->bounded && ws->bulks == 1 && !p->no_tcp &&
+	    p->source == &p->tcp && p->rtt_us != 0 && cw->target > cw->base &&
+	    channel_path_is_lossy(p) && !ssh_packet_is_rekeying(ssh);
+}
+
+/* Finds out how much data waits in the kernel behind a lost segment. */
+static void
+gather_late(struct ssh *ssh, struct channel_windows *ws,
+    struct channel_window *w, const struct window_facts *facts)
+{
+	const struct channel_path *p = &ws->path;
+	struct late_look look;
+	uint64_t arrived = facts->consumed + facts->backlog;
+
+	if (!counts_late(ssh, ws, &w->control)) {
+		late_bytes_stop(&w->late);
+		return;
+	}
+	if (arrived > w->control.backlog)
+		arrived -= w->control.backlog;
+	else
+		arrived = 0;
+	if (facts->consumed != 0 || arrived != 0)
+		late_bytes_arrived(&w->late, arrived, p->rtt_us,
+		    facts->now_us);
+	if (!late_bytes_due(&w->late, facts->now_us))
+		return;
+	tcp_path_look(ssh_packet_get_connection_in(ssh), &look);
+	late_bytes_look(&w->late, &look, MINIMUM(facts->window, LATE_MOST),
+	    p->rtt_us, facts->now_us);
+}
+
+/*
+ * Collects the facts for the decision. Returns 1 if data came, was consumed, or
+ * began to wait behind a lost segment since the last decision, or if withheld
+ * credit is due. Otherwise there is nothing to decide, and it returns 0.
  */
 static int
 gather(struct ssh *ssh, Channel *c, struct channel_windows *ws,
@@ -204,19 +263,25 @@ gather(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 {
 	struct channel_window *w = c->window;
 	const struct window_control *cw = &w->control;
+	uint64_t waited = w->late.waiting;
 
 	facts->now_us = window_now_us();
 	facts->consumed = c->local_consumed - w->seen;
 	facts->backlog = backlog(c);
 	facts->window = c->local_window;
 	facts->maxpacket = c->local_maxpacket;
+	gather_late(ssh, ws, w, facts);
+	facts->waiting = w->late.waiting;
+	facts->counted = late_bytes_count(&w->late, facts->consumed);
+	facts->early = w->late.ahead - w->late.waiting;
 	if (facts->consumed == 0 && facts->backlog == cw->backlog &&
+	    facts->waiting == waited &&
 	    (cw->due_us == 0 || facts->now_us < cw->due_us))
 		return 0;
 	w->seen = c->local_consumed;
-	ws->path.consumed += facts->consumed;
+	ws->path.consumed += facts->counted;
 	channel_path_probe(ssh, c, ws,
-	    cw->consumed + facts->consumed + facts->backlog, facts->now_us);
+	    cw->consumed + facts->counted + facts->backlog, facts->now_us);
 	facts->rtt_us = ws->path.rtt_us;
 	facts->late = facts->now_us < ws->path.late_us;
 	facts->forwarded = ws->path.source == &ws->path.ssh;
@@ -281,11 +346,15 @@ void
 channel_window_timeout(struct ssh *ssh, const Channel *c,
     struct timespec *timeout)
 {
-	uint64_t now_us, due_us;
+	uint64_t now_us, due_us, look_us;
 
-	if (timeout == NULL || c->window == NULL ||
-	    (due_us = c->window->control.due_us) == 0 ||
-	    c->type != SSH_CHANNEL_OPEN ||
+	if (timeout == NULL || c->window == NULL)
+		return;
+	due_us = c->window->control.due_us;
+	look_us = c->window->late.look_us;
+	if (due_us == 0 || (look_us != 0 && look_us < due_us))
+		due_us = look_us;
+	if (due_us == 0 || c->type != SSH_CHANNEL_OPEN ||
 	    (c->flags & (CHAN_CLOSE_SENT|CHAN_CLOSE_RCVD)) != 0 ||
 	    ssh_packet_is_rekeying(ssh))
 		return;
@@ -304,7 +373,7 @@ channel_window_free(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 		return;
 	/* Once the peer has closed, channel_window_turn() is not called. */
 	channel_report_end(w, ws,
-	    w->control.consumed + (c->local_consumed - w->seen));
+	    window_consumed(w) + (c->local_consumed - w->seen));
 	channel_sender_forget(ssh, w, ws);
 	if (w->bulk)
 		ws->bulks--;

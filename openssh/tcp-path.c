@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <netinet/in.h>
 #ifdef __linux__
+# include <linux/sock_diag.h>
 # include <linux/sockios.h>
 /* Not netinet/tcp.h: the C library's struct tcp_info ends before min_rtt. */
 # include <linux/tcp.h>
@@ -75,6 +76,40 @@ tcp_path_probe(int fd, struct path_info *path)
 	memset(path, 0, sizeof(*path));
 	errno = EOPNOTSUPP;
 	return SSH_ERR_SYSTEM_ERROR;
+#endif
+}
+
+void
+tcp_path_look(int fd, struct late_look *look)
+{
+#if defined(__linux__) && defined(TCP_INFO) && defined(SO_MEMINFO) && \
+    defined(SIOCINQ)
+	struct tcp_info ti;
+	uint32_t mem[16];
+	socklen_t len = sizeof(mem);
+	int unread;
+
+	memset(look, 0, sizeof(*look));
+	/* Linux 4.12 and later */
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len) == -1 ||
+	    len < (SK_MEMINFO_RMEM_ALLOC + 1) * sizeof(mem[0]) ||
+	    mem[SK_MEMINFO_RMEM_ALLOC] == 0)
+		return;
+	memset(&ti, 0, sizeof(ti));
+	len = sizeof(ti);
+	/* Linux 5.4 and later have rcv_ooopack. */
+	if (ioctl(fd, SIOCINQ, &unread) == -1 || unread < 0 ||
+	    getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ti, &len) == -1 ||
+	    len < offsetof(struct tcp_info, tcpi_rcv_ooopack) +
+	    sizeof(ti.tcpi_rcv_ooopack))
+		return;
+	look->memory = mem[SK_MEMINFO_RMEM_ALLOC];
+	look->unread = unread;
+	look->received = ti.tcpi_bytes_received;
+	look->late = ti.tcpi_rcv_ooopack;
+	look->segment = ti.tcpi_rcv_mss;
+#else
+	memset(look, 0, sizeof(*look));
 #endif
 }
 

@@ -17,6 +17,7 @@
 #ifndef TCP_PATH_H
 #define TCP_PATH_H
 
+#include "late-bytes.h"
 #include "path-rtt.h"
 
 /*
@@ -30,6 +31,12 @@
  * measured yet, else that of getsockopt(2), or EOPNOTSUPP. *path is then all 0.
  */
 int	 tcp_path_probe(int fd, struct path_info *path);
+
+/*
+ * Asks the kernel what the TCP connection behind fd holds of data that was not
+ * read. *look is all 0 if that is nothing, or if the kernel can't tell.
+ */
+void	 tcp_path_look(int fd, struct late_look *look);
 
 /*
  * Data that waits unsent in the kernel can't be overtaken. It gets what it

@@ -289,7 +289,7 @@ void
 window_update(struct window_control *cw, uint64_t consumed, uint64_t backlog,
     uint64_t rtt_us, uint64_t now_us, uint32_t limit)
 {
-	uint64_t interval_us, spacing_us;
+	uint64_t interval_us, spacing_us, came;
 	struct window_sample *s;
 
 	if (now_us > cw->now_us)	/* ignore a step back */
@@ -306,7 +306,10 @@ window_update(struct window_control *cw, uint64_t consumed, uint64_t backlog,
 	if (cw->now_us - s->t_us >= spacing_us)
 		sample_push(cw, cw->now_us);
 	cw->consumed += consumed;
-	cw->received += consumed + backlog - cw->backlog;
+	/* What counted before it came does not come again, nor go back */
+	came = cw->consumed + backlog - MINIMUM(cw->early, backlog);
+	if ((int64_t)(came - cw->received) > 0)
+		cw->received = came;
 	cw->backlog = backlog;
 	s = &cw->samples[cw->head];
 	s->backlog_min = MINIMUM(s->backlog_min, backlog);

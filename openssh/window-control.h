@@ -119,6 +119,11 @@ struct window_control {
 				 * round trip late. The caller may set it at any
 				 * time. */
 
+	uint64_t early;		/* bytes of the backlog that have counted as
+				 * consumed already, while they waited behind a
+				 * lost segment. The caller may set it at any
+				 * time. */
+
 	/* State */
 	uint64_t now_us;	/* time of the last update */
 	uint64_t granted_us;	/* time of the last credit */
@@ -127,7 +132,8 @@ struct window_control {
 	uint64_t allowance;	/* bytes of credit that may go out at once */
 	uint64_t rtt_us;	/* round trip time in use; 0: unknown */
 	uint64_t consumed;	/* cumulative, bytes */
-	uint64_t received;	/* cumulative, bytes: consumed + backlog */
+	uint64_t received;	/* cumulative, bytes: consumed + backlog,
+				 * without what has counted early */
 	uint64_t backlog;	/* bytes received and not yet consumed */
 	uint64_t round_us;	/* start of the current round trip */
 	uint64_t best[WINDOW_ROUNDS];	/* bytes, best delivery of a round */

@@ -28,15 +28,30 @@ uint32_t
 window_decide(struct window_control *cw, struct window_budget *budget,
     struct window_budget_share *share, const struct window_facts *facts)
 {
-	uint32_t outstanding, limit;
+	uint64_t waiting = MINIMUM(facts->waiting, facts->window);
+	uint64_t outstanding = facts->window + facts->backlog, room;
+	uint32_t limit, credit;
 
 	cw->late = facts->late;
 	cw->forwarded = facts->forwarded;
+	cw->early = facts->early;
 	/* What waits in an sshbuf can't be more. */
-	window_update(cw, facts->consumed, facts->backlog, facts->rtt_us,
+	window_update(cw, facts->counted, facts->backlog, facts->rtt_us,
 	    facts->now_us, SSHBUF_SIZE_MAX);
-	outstanding = MINIMUM(facts->window + facts->backlog, UINT32_MAX);
-	limit = window_budget_ask(budget, share, cw->target, outstanding);
+	limit = window_budget_ask(budget, share,
+	    MINIMUM(cw->target + waiting, SSHBUF_SIZE_MAX),
+	    MINIMUM(outstanding, UINT32_MAX));
+	/*
+	 * What waits in the kernel is no longer on its way. But until it is
+	 * consumed it takes memory, of which the limit is a bound.
+	 */
 	window_limit(cw, limit);
-	return window_credit(cw, facts->window, facts->maxpacket);
+	credit = window_credit(cw, facts->window - waiting, facts->maxpacket);
+	if (waiting == 0)
+		return credit;
+	limit = MINIMUM(limit, SSHBUF_SIZE_MAX);
+	room = outstanding < limit ? limit - outstanding : 0;
+	if (room < 3 * (uint64_t)facts->maxpacket)
+		return 0;	/* not worth a message */
+	return MINIMUM(credit, room);
 }

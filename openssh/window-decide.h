@@ -27,6 +27,12 @@ struct window_facts {
 	int late;		/* 1: data may have waited for a lost segment */
 	int forwarded;		/* 1: the RTT is SSH's own */
 	uint32_t consumed;	/* bytes consumed since the last decision */
+	uint64_t counted;	/* bytes that count as consumed since then:
+				 * with those that have begun to wait */
+	uint64_t early;		/* bytes that have counted so, and now are in
+				 * the backlog */
+	uint64_t waiting;	/* bytes that wait in the kernel, behind a lost
+				 * segment: part of window */
 	uint64_t backlog;	/* bytes that came and wait for the consumer */
 	uint32_t window;	/* bytes that the peer may still send */
 	uint32_t maxpacket;	/* bytes of the largest packet */

@@ -17,6 +17,7 @@
 #ifndef WINDOW_STATE_H
 #define WINDOW_STATE_H
 
+#include "late-bytes.h"
 #include "path-rtt.h"
 #include "send-account.h"
 #include "ssh-rtt.h"
@@ -45,6 +46,7 @@ struct channel_window {
 	struct window_budget_share share;
 	struct window_control control;
 	uint32_t seen;		/* bytes of c->local_consumed at last look */
+	struct late_bytes late;	/* what waits behind a lost segment */
 	uint64_t swollen;	/* bytes, largest backlog since last empty */
 
 	/* Totals (channel-report.c) */
@@ -78,6 +80,8 @@ struct channel_path {
 	uint64_t probe_us;	/* time of the next look at the socket */
 	uint64_t late;		/* segments out of order at the last look */
 	uint64_t late_us;	/* time until which more are expected */
+	u_int lossy;		/* how many of the last round trips had such
+				 * segments, see channel_path_is_lossy() */
 };
 
 /* What a connection knows of what it sends (channel-sender.c) */
@@ -102,6 +106,12 @@ struct channel_windows {
 	struct channel_sender sender;
 	struct tcp_limit tcp_limit;	/* which TCP buffer limits it */
 };
+
+/*
+ * Returns the bytes that the channel's consumer has taken, without those that
+ * only count as consumed.
+ */
+uint64_t window_consumed(const struct channel_window *w);
 
 /* Returns the time (us) of a clock that doesn't step back. */
 uint64_t window_now_us(void);

@@ -39,6 +39,8 @@ double	 __real_monotime_double(void);
 double	 __wrap_monotime_double(void);
 int	 __real_tcp_path_probe(int, struct path_info *);
 int	 __wrap_tcp_path_probe(int, struct path_info *);
+void	 __real_tcp_path_look(int, struct late_look *);
+void	 __wrap_tcp_path_look(int, struct late_look *);
 void	 __real_tcp_path_fill_segments(int, int);
 void	 __wrap_tcp_path_fill_segments(int, int);
 void	 __real_tcp_path_bound_unsent(int, u_int);
@@ -144,6 +146,16 @@ __wrap_tcp_path_probe(int fd, struct path_info *path)
 	}
 	*path = *fake.path;
 	return 0;
+}
+
+void
+__wrap_tcp_path_look(int fd, struct late_look *look)
+{
+	fake.looks++;
+	if (fake.look == NULL)
+		__real_tcp_path_look(fd, look);
+	else
+		*look = *fake.look;
 }
 
 void

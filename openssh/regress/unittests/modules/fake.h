@@ -25,6 +25,7 @@
 
 #define FAKE_LENS	32
 
+struct late_look;
 struct ssh;
 struct tcp_info;
 
@@ -34,6 +35,7 @@ struct fake {
 	uint64_t step_us;		/* by which each call moves it on */
 	const struct path_info *path;	/* of tcp_path_probe(); NULL: real */
 	int path_errno;			/* its errno; 0 = it succeeds */
+	const struct late_look *look;	/* of tcp_path_look(); NULL: real */
 	u_int waiting;			/* bytes, of tcp_path_waiting() */
 	int kernel_max;			/* bytes, of tcp_path_kernel_sizes() */
 	uint64_t machine;		/* bytes, of window_max_machine() */
@@ -43,6 +45,7 @@ struct fake {
 
 	/* set by fake.c */
 	u_int probes;			/* calls of tcp_path_probe() */
+	u_int looks;			/* calls of tcp_path_look() */
 	u_int nodelays;			/* calls of set_nodelay() */
 	u_int fills;			/* calls of tcp_path_fill_segments() */
 	int fill;			/* its last argument */

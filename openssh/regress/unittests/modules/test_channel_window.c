@@ -333,6 +333,187 @@ withheld(void)
 	conn_close(&conn);
 }
 
+/*
+ * Behind a lost segment `rate` bytes arrive each ms, as far as the window
+ * allows. The main loop runs when it wakes up. Returns the credit (bytes).
+ */
+static u_int
+hole(Channel *c, struct late_look *look, u_int rate, u_int ms)
+{
+	u_int credit = 0;
+	int wakes = wakes_in(c);
+
+	for (; ms > 0; ms--) {
+		fake.now_us += 1 * MS;
+		if (look->memory / 2 + rate <= c->local_window) {
+			look->memory += 2 * rate;
+			look->late += rate / 1448;
+		}
+		if (wakes == -1 || --wakes > 0)
+			continue;
+		credit += conn_turn(&conn, c);
+		wakes = wakes_in(c);
+	}
+	return credit;
+}
+
+/* All that waited comes at once, and is consumed. Returns the credit. */
+static u_int
+filled(Channel *c, struct late_look *look)
+{
+	size_t waited = look->memory / 2;
+
+	look->memory = 0;
+	conn_comes(c, c->output, waited);
+	conn_goes(c, c->output, waited);
+	return conn_turn(&conn, c);
+}
+
+/* In each of n round trips a segment gets lost. */
+static void
+lose(Channel *c, u_int n)
+{
+	for (; n > 0; n--) {
+		path.late++;
+		deliver(c, RATE, 101);
+	}
+}
+
+/*
+ * What waits in the kernel behind a lost segment counts as consumed. While a
+ * hole is open nothing else wakes the main loop.
+ */
+static void
+behind_a_hole(void)
+{
+	struct late_look look = { .segment = 1448 };
+	Channel *c;
+	u_int credit, i;
+
+	start(0, 0, LIMIT);
+	fake.look = &look;
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	deliver(c, RATE, 3000);
+	/* As long as data comes, no look is taken, */
+	ASSERT_U_INT_EQ(fake.looks, 0);
+	/* nor after few losses: the sender may send less then. */
+	lose(c, 3);
+	ASSERT_INT_EQ(wakes_in(c), -1);
+	hole(c, &look, RATE, 100);
+	filled(c, &look);
+	deliver(c, RATE, 1000);
+	ASSERT_U_INT_EQ(fake.looks, 0);
+	for (i = 0; i < 3; i++) {
+		lose(c, 9);
+		fake.looks = 0;
+		ASSERT_INT_GT(wakes_in(c), 0);
+		ASSERT_INT_LE(wakes_in(c), 4);
+		credit = hole(c, &look, RATE, 32);
+		ASSERT_U_INT_GE(credit, 27 * RATE);
+		ASSERT_U_INT_LE(credit, 33 * RATE + MIB);
+		ASSERT_U32_LE(c->local_window, LIMIT);
+		ASSERT_U_INT_GE(fake.looks, 6);
+		ASSERT_U_INT_LE(fake.looks, 12);
+		credit = filled(c, &look);
+		ASSERT_U_INT_LE(credit, 10 * RATE + MIB);
+		deliver(c, RATE, 2000);
+		ASSERT_U32_LE(c->local_window, 100 * RATE + 4 * MIB);
+		ASSERT_U64_LE(fake.cw->target, 100 * RATE + 4 * MIB);
+		ASSERT_U64_EQ(c->window->late.ahead, 0);
+		fake.looks = 0;
+		deliver(c, RATE, 100);
+		ASSERT_INT_EQ(wakes_in(c), -1);
+		ASSERT_U_INT_EQ(fake.looks, 0);
+	}
+	/* No more than 4 MiB count, however long the segment takes. */
+	lose(c, 9);
+	credit = hole(c, &look, RATE, 300);
+	ASSERT_U_INT_GE(credit, 4 * MIB - RATE);
+	ASSERT_U_INT_LE(credit, 5 * MIB);
+	ASSERT_U64_LE(c->window->late.ahead, 4 * MIB);
+	filled(c, &look);
+	/* In no case does it wake up for ever: nothing comes, */
+	lose(c, 9);
+	fake.looks = 0;
+	hole(c, &look, 0, 1000);
+	ASSERT_INT_EQ(wakes_in(c), -1);
+	ASSERT_U_INT_LE(fake.looks, LATE_PATIENCE);
+	/* nor if something waits. */
+	lose(c, 9);
+	hole(c, &look, RATE, 50);
+	fake.looks = 0;
+	hole(c, &look, 0, 1000);
+	ASSERT_INT_EQ(wakes_in(c), -1);
+	ASSERT_U_INT_LE(fake.looks, LATE_PATIENCE_RTTS * LATE_PER_RTT + 1);
+	/* What it tells is what was consumed. */
+	i = window_consumed(c->window);
+	filled(c, &look);
+	deliver(c, RATE, 10);
+	ASSERT_U64_EQ(window_consumed(c->window), i + 60 * RATE);
+	conn_close(&conn);
+}
+
+/* A queue of segments that get lost: it looks although data comes. */
+static void
+many_holes(void)
+{
+	struct late_look look = { 0 };
+	Channel *c;
+
+	start(0, 0, LIMIT);
+	fake.look = &look;
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	deliver(c, RATE, 3000);
+	lose(c, 5);
+	fake.looks = 0;
+	look.memory = 4 * MIB;
+	lose(c, 10);
+	ASSERT_U_INT_GE(fake.looks, 200);
+	ASSERT_U_INT_LE(fake.looks, 11 * LATE_PER_RTT);
+	ASSERT_U64_GT(c->window->late.waiting, 0);
+	/* Keys are renewed: what comes is not the channel's. */
+	conn.ssh->kex->done = 0;
+	conn_turn(&conn, c);
+	ASSERT_U64_EQ(c->window->late.waiting, 0);
+	fake.looks = 0;
+	lose(c, 1);
+	conn.ssh->kex->done = 1;
+	ASSERT_U_INT_EQ(fake.looks, 0);
+	conn_close(&conn);
+}
+
+/* Where a look can't help, or would tell of another channel, none is taken. */
+static void
+no_looks(void)
+{
+	struct late_look look = { 0 };
+	Channel *c;
+	u_int what, i;
+
+	for (what = 0; what < 4; what++) {
+		test_subtest_info("%u", what);
+		start(0, what == 0 ? BOUNDED : 0, LIMIT);
+		fake.look = &look;
+		c = conn_channel(&conn, "session");
+		conn_turn(&conn, c);
+		if (what == 1)		/* two channels */
+			conn_turn(&conn, conn_channel(&conn, "session"));
+		if (what == 2)		/* no socket */
+			fake.path_errno = ENOTSOCK;
+		for (i = 0; i < 10; i++) {
+			path.late++;
+			deliver(c, what == 3 ? 1000 : RATE, 101);
+		}
+		look.memory = 4 * MIB;
+		hole(c, &look, 0, 1000);
+		ASSERT_INT_EQ(wakes_in(c), -1);
+		ASSERT_U_INT_EQ(fake.looks, 0);
+		conn_close(&conn);
+	}
+}
+
 /* Segments out of order are expected for 16 round trips after the last one. */
 static void
 late(void)
@@ -996,6 +1177,10 @@ test_channel_window(void)
 	fixture_run("channel window, peers known by their banner", banners);
 	fixture_run("channel window, withheld credit wakes the main loop",
 	    withheld);
+	fixture_run("channel window, what waits behind a lost segment",
+	    behind_a_hole);
+	fixture_run("channel window, many lost segments", many_holes);
+	fixture_run("channel window, no look at what waits", no_looks);
 	fixture_run("channel window, late segments", late);
 	fixture_run("channel window, how often the socket is asked", asks);
 	fixture_run_both("channel window, probes by request and ping", probes);

@@ -27,6 +27,7 @@
 
 #include "fake.h"
 #include "misc.h"
+#include "sshbuf.h"
 #include "window-decide.h"
 
 #define MIB	(1024U * 1024)
@@ -73,7 +74,7 @@ step(struct flow *f, uint64_t us, uint32_t len)
 
 	len = MINIMUM(len, f->facts.window);
 	f->facts.now_us += us;
-	f->facts.consumed = len;
+	f->facts.consumed = f->facts.counted = len;
 	f->facts.window -= len;
 	credit = window_decide(&f->cw, f->budget, &f->share, &f->facts);
 	f->facts.window += credit;
@@ -267,7 +268,7 @@ reader_stops(void)
 	for (ms = 0; ms < 3000; ms++)
 		step(&f, 1000, rate);
 	ASSERT_U32_LT(f.cw.target, 6 * MIB);
-	f.facts.consumed = 0;
+	f.facts.consumed = f.facts.counted = 0;
 	for (ms = 0; ms < 100; ms++) {
 		f.facts.now_us += 1000;
 		f.facts.window -= rate;
@@ -277,12 +278,186 @@ reader_stops(void)
 	}
 	ASSERT_U64_GT(f.facts.backlog, 3 * MIB);
 	f.facts.now_us += 1000;
-	f.facts.consumed = f.facts.backlog;
+	f.facts.consumed = f.facts.counted = f.facts.backlog;
 	f.facts.backlog = 0;
 	credit = window_decide(&f.cw, f.budget, &f.share, &f.facts);
 	ASSERT_U32_LT(f.cw.target, 6 * MIB);
 	ASSERT_U32_GT(credit, 0);
 	ASSERT_U32_LE(credit, WINDOW_BURST_FORWARDED);
+	flow_close(&f);
+	TEST_DONE();
+}
+
+/*
+ * For a round trip a lost segment holds up all that arrives, and then it comes.
+ * If what waits counts, a stock sender gets credit for it as it arrives, and
+ * none for it when it is consumed.
+ */
+static uint32_t
+hole(struct flow *f, int counts)
+{
+	uint32_t now, credit = 0, waits = 0;
+	u_int ms;
+
+	for (ms = 0; ms < 100; ms++) {
+		f->facts.now_us += 1000;
+		f->facts.consumed = 0;
+		waits += RATE;
+		f->facts.counted = counts ? RATE : 0;
+		f->facts.waiting = counts ? waits : 0;
+		now = window_decide(&f->cw, f->budget, &f->share, &f->facts);
+		f->facts.window += now;
+		credit += now;
+		/* What waits takes memory until it was consumed. */
+		ASSERT_U32_LE(f->facts.window, f->share.base + f->share.held);
+	}
+	f->facts.now_us += 1000;
+	f->facts.consumed = waits;
+	f->facts.counted = counts ? 0 : waits;
+	f->facts.waiting = 0;
+	f->facts.window -= waits;
+	f->facts.window += window_decide(&f->cw, f->budget, &f->share,
+	    &f->facts);
+	return credit;
+}
+
+static void
+waiting(void)
+{
+	struct flow f;
+	uint32_t target, credit;
+
+	TEST_START("window_decide what waits behind a lost segment");
+	flow_open(&f, 0, 100 * MIB);
+	deliver(&f, 3000);
+	credit = hole(&f, 0);
+	ASSERT_U32_LE(credit, MIB);
+	flow_close(&f);
+	flow_open(&f, 0, 100 * MIB);
+	deliver(&f, 3000);
+	target = f.cw.target;
+	credit = hole(&f, 1);
+	ASSERT_U32_GE(credit, 99 * RATE);
+	ASSERT_U32_LE(credit, 101 * RATE + MIB);
+	ASSERT_U32_LE(f.facts.window, target + target / 50);
+	ASSERT_U32_LE(f.cw.target, target + target / 50);
+	ASSERT_U64_LE(f.cw.gain, RATE);
+	flow_close(&f);
+	TEST_DONE();
+}
+
+/*
+ * What has counted while it waited comes while the reader has stopped: it does
+ * not come again, and the BDP outlasts the stop.
+ */
+static void
+waited_for_a_reader(void)
+{
+	struct flow f;
+	uint64_t received;
+	uint32_t target, waits = 50 * RATE;
+	u_int ms;
+
+	TEST_START("window_decide what waited, and a reader that stops");
+	flow_open(&f, 0, 100 * MIB);
+	deliver(&f, 3000);
+	target = f.cw.target;
+	for (ms = 0; ms < 50; ms++) {
+		f.facts.now_us += 1000;
+		f.facts.consumed = 0;
+		f.facts.counted = RATE;
+		f.facts.waiting += RATE;
+		f.facts.window += window_decide(&f.cw, f.budget, &f.share,
+		    &f.facts);
+	}
+	received = f.cw.received;
+	f.facts.counted = 0;
+	f.facts.waiting = 0;
+	f.facts.window -= waits;
+	f.facts.backlog = f.facts.early = waits;
+	for (ms = 0; ms < 1000; ms++) {
+		f.facts.now_us += 1000;
+		f.facts.window += window_decide(&f.cw, f.budget, &f.share,
+		    &f.facts);
+		ASSERT_U64_EQ(f.cw.received, received);
+	}
+	for (ms = 0; ms < 50; ms++) {
+		f.facts.now_us += 1000;
+		f.facts.consumed = RATE;
+		f.facts.backlog -= RATE;
+		f.facts.early -= RATE;
+		f.facts.window += window_decide(&f.cw, f.budget, &f.share,
+		    &f.facts);
+		ASSERT_U64_EQ(f.cw.received, received);
+	}
+	ASSERT_U32_GE(f.cw.target, target / 2);
+	flow_close(&f);
+	TEST_DONE();
+}
+
+/*
+ * What is out, with what waits, is never more than a buffer holds, whatever the
+ * limit; and an adjust is worth its message.
+ */
+static void
+waiting_most(void)
+{
+	struct flow f;
+	uint32_t credit, room;
+
+	TEST_START("window_decide what waits fits into a buffer");
+	flow_open(&f, 0, UINT32_MAX);
+	deliver(&f, 3000);
+	for (room = 0; room < 400 * 1024; room += 1024) {
+		f.facts.now_us += 100000;
+		f.facts.consumed = f.facts.counted = 0;
+		f.facts.window = SSHBUF_SIZE_MAX - room;
+		f.facts.waiting = f.facts.window;
+		credit = window_decide(&f.cw, f.budget, &f.share, &f.facts);
+		ASSERT_U32_LE(credit, room);
+		if (credit != 0)
+			ASSERT_U32_GE(credit, 3 * f.facts.maxpacket);
+	}
+	ASSERT_U32_GT(credit, 0);
+	flow_close(&f);
+	TEST_DONE();
+}
+
+/* All that is out, with what waits, is bounded by the budget. */
+static void
+waiting_bound(void)
+{
+	struct flow f;
+	uint32_t credit, limit = 14 * MIB;
+	u_int i;
+
+	TEST_START("window_decide a bound on what waits");
+	flow_open(&f, 0, limit);
+	deliver(&f, 3000);
+	ASSERT_U32_GT(f.cw.target, 12 * MIB);
+	/* A hostile peer has all of its window wait. */
+	for (i = 0; i < 1000; i++) {
+		f.facts.now_us += 10000;
+		f.facts.consumed = 0;
+		f.facts.counted = f.facts.window - f.facts.waiting;
+		f.facts.waiting = f.facts.window;
+		credit = window_decide(&f.cw, f.budget, &f.share, &f.facts);
+		f.facts.window += credit;
+		ASSERT_U32_LE(f.facts.window, limit);
+		ASSERT_U32_LE(f.share.base + f.share.held, limit);
+	}
+	ASSERT_U32_GT(f.facts.window, 12 * MIB);
+	/* More than the window can't wait; what is in the backlog is out. */
+	f.facts.counted = 0;
+	f.facts.waiting = 40 * MIB;
+	f.facts.backlog = 3 * MIB;
+	f.facts.window = 10 * MIB;
+	for (i = 0; i < 100; i++) {
+		f.facts.now_us += 10000;
+		credit = window_decide(&f.cw, f.budget, &f.share, &f.facts);
+		f.facts.window += credit;
+		ASSERT_U32_LE(f.facts.window, 11 * MIB);
+	}
 	flow_close(&f);
 	TEST_DONE();
 }
@@ -325,5 +500,9 @@ test_window_decide(void)
 	withheld(0, RATE, WINDOW_BURST);
 	withheld(1, RATE / 2, WINDOW_BURST_FORWARDED);
 	reader_stops();
+	waiting();
+	waited_for_a_reader();
+	waiting_most();
+	waiting_bound();
 	pure();
 }

@@ -22,6 +22,7 @@ void test_window_control(void);
 void test_window_decide(void);
 void test_window_link(void);
 void test_window_budget(void);
+void test_late_bytes(void);
 void test_path_rtt(void);
 void test_ssh_rtt(void);
 void test_tcp_buffers(void);
@@ -69,6 +70,7 @@ tests_core(void)
 	test_channel_window();
 	test_sshbuf_mem();
 	test_window_budget();
+	test_late_bytes();
 	test_path_rtt();
 	test_ssh_rtt();
 	test_tcp_buffers();

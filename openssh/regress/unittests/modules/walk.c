@@ -32,6 +32,7 @@
 #include "misc.h"
 #include "ssh-rtt.h"
 #include "tcp-path.h"
+#include "window-state.h"
 #include "xmalloc.h"
 #include "conn.h"
 #include "fake.h"
@@ -62,6 +63,7 @@ struct walk {
 	uint32_t limit;		/* bytes */
 	int bounded;
 	struct path_info tcp;
+	struct late_look look;
 };
 
 static u_int
@@ -124,13 +126,14 @@ check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 {
 	struct book *book = &w->books[c->self];
 	const struct window_control *cw = fake.cw;
+	uint64_t waits = c->window->late.waiting;
 
 	if (cw == NULL)
 		return credit != 0 ? "credit out of nothing" : NULL;
 	book->cw = cw;
 	if (cw->backlog != book->waiting)
 		return "controller not told of the backlog";
-	if (cw->consumed != book->consumed)
+	if (window_consumed(c->window) != book->consumed)
 		return "controller not told what was consumed";
 	if (fake.outstanding != MINIMUM(before, UINT32_MAX))
 		return "budget not told what is out";
@@ -143,8 +146,12 @@ check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 	if (!w->bounded && cw->target > BASE &&
 	    cw->target > cw->bdp + WINDOW_HEADROOM_MAX)
 		return "headroom over that of an unknown peer";
-	if (credit != 0 && before + credit > cw->target)
+	if (credit != 0 && before + credit > cw->target + waits)
 		return "credit over the target";
+	if (credit != 0 && before + credit > MAXIMUM(fake.limit, BASE))
+		return "credit over what the budget allows";
+	if (waits > c->local_window)
+		return "more waits than was granted";
 	if (credit != 0 &&
 	    c->local_window_max != MAXIMUM(cw->target, c->local_window))
 		return "another maximum than the target";
@@ -240,6 +247,11 @@ answer(struct conn *conn)
 static void
 path_step(struct walk *w, u_int what)
 {
+	w->look.memory = magnitude(w, 30);
+	w->look.unread = next(w) & 1 ? magnitude(w, 30) : 0;
+	w->look.received += next(w) & 1;
+	w->look.late += magnitude(w, 10);
+	w->look.segment = magnitude(w, 17);
 	switch (what % 6) {
 	case 0:
 		w->tcp.rtt_us = magnitude(w, 40);
@@ -329,6 +341,7 @@ walk(const u_char *data, size_t len)
 	w.bounded = next(&w) & 1;
 	w.tcp.rtt_us = w.tcp.min_rtt_us = magnitude(&w, 19);
 	fake.path = &w.tcp;
+	fake.look = &w.look;
 	w.limit = least(magnitude(&w, 31), 1024 * MIB);
 	conn_open(&w.conn, 0, (w.bounded ? KEX_HAS_BOUNDED_INPUT : 0) |
 	    (next(&w) & 1 ? KEX_HAS_PING : 0), w.limit);

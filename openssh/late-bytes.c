@@ -1,0 +1,147 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/*
+ * The kernel tells how much memory all unread data takes, and how much of that
+ * data is in order. The rest waits behind a lost segment. How much data a byte
+ * of memory holds depends on the kernel and on the network card. So that is
+ * measured while no data arrives in order: then every segment that arrives has
+ * to wait, unless it has come before.
+ */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <string.h>
+
+#include "misc.h"
+#include "late-bytes.h"
+
+/*
+ * The share of the memory that is data, in parts of SHARE_UNIT: what is assumed
+ * until it was measured, and the least that is believed. (1448 bytes that take
+ * 2304 bytes of memory are a share of 0.63.)
+ */
+#define SHARE_UNIT	1024
+#define SHARE_UNKNOWN	(SHARE_UNIT / 2)
+#define SHARE_LEAST	(SHARE_UNIT / 64)
+
+/* Fewer segments than this do not tell the share. */
+#define SHARE_SEGMENTS	8
+
+/* Weight of a measurement: one in this many */
+#define SHARE_SMOOTHING	4
+
+/* What is more than this (bytes) is no socket's memory. */
+#define MEMORY_MAX	((uint64_t)1 << 40)
+
+/* Returns the time (us) between two looks. */
+static uint64_t
+spacing_us(uint64_t rtt_us)
+{
+	return MAXIMUM(rtt_us / LATE_PER_RTT, LATE_SPACING_MIN_US);
+}
+
+static void
+measure_share(struct late_bytes *lb, const struct late_look *look)
+{
+	const struct late_look *last = &lb->last;
+	uint64_t segments = look->late - last->late, memory, share;
+
+	if (last->memory == 0 || look->memory <= last->memory ||
+	    look->memory > MEMORY_MAX || look->received != last->received ||
+	    look->unread != 0 || last->unread != 0 ||
+	    segments < SHARE_SEGMENTS || segments > UINT32_MAX ||
+	    look->segment == 0 || look->segment > UINT16_MAX)
+		return;
+	memory = look->memory - last->memory;
+	share = segments * look->segment * SHARE_UNIT / memory;
+	if (share > SHARE_UNIT)
+		return;		/* some have come before, and take no memory */
+	share = MAXIMUM(share, SHARE_LEAST);
+	if (lb->share == 0)
+		lb->share = SHARE_UNKNOWN;
+	lb->share = (lb->share * (SHARE_SMOOTHING - 1) + share) /
+	    SHARE_SMOOTHING;
+}
+
+void
+late_bytes_arrived(struct late_bytes *lb, uint64_t bytes, uint64_t rtt_us,
+    uint64_t now_us)
+{
+	uint64_t next_us = now_us + spacing_us(rtt_us);
+
+	/* The lost segment has come, and what comes waited behind it. */
+	lb->waiting -= MINIMUM(lb->waiting, bytes);
+	lb->news_us = now_us;
+	if (lb->look_us == 0 || lb->look_us > next_us)
+		lb->look_us = next_us;
+}
+
+int
+late_bytes_due(const struct late_bytes *lb, uint64_t now_us)
+{
+	return lb->look_us != 0 && now_us >= lb->look_us;
+}
+
+void
+late_bytes_look(struct late_bytes *lb, const struct late_look *look,
+    uint64_t most, uint64_t rtt_us, uint64_t now_us)
+{
+	uint64_t memory = MINIMUM(look->memory, MEMORY_MAX), data, late;
+	uint64_t patience_us, quiet_us;
+
+	measure_share(lb, look);
+	data = memory * (lb->share != 0 ? lb->share : SHARE_UNKNOWN) /
+	    SHARE_UNIT;
+	late = data > look->unread ? data - look->unread : 0;
+	/* What waited and can be read now counts until it was read. */
+	lb->waiting = MINIMUM(MAXIMUM(late, lb->waiting), data);
+	lb->waiting = MINIMUM(lb->waiting, most);
+	if (look->late != lb->last.late || look->memory != lb->last.memory ||
+	    now_us < lb->news_us)
+		lb->news_us = now_us;
+	lb->last = *look;
+	quiet_us = now_us - lb->news_us;
+	patience_us = lb->waiting != 0 ? LATE_PATIENCE_RTTS * rtt_us :
+	    LATE_PATIENCE * spacing_us(rtt_us);
+	lb->look_us = quiet_us >= patience_us ? 0 :
+	    now_us + MAXIMUM(spacing_us(rtt_us), quiet_us / 4);
+}
+
+void
+late_bytes_stop(struct late_bytes *lb)
+{
+	lb->waiting = 0;
+	lb->look_us = 0;
+	memset(&lb->last, 0, sizeof(lb->last));
+}
+
+uint64_t
+late_bytes_count(struct late_bytes *lb, uint64_t consumed)
+{
+	uint64_t all = consumed + lb->waiting, more;
+
+	if (all < lb->ahead) {
+		lb->ahead -= consumed;
+		return 0;
+	}
+	more = all - lb->ahead;
+	lb->ahead = lb->waiting;
+	return more;
+}
