@@ -22,7 +22,9 @@ KNOWN = {
     **dict.fromkeys((6, 177), "more waits behind lost segments than counts, "
                     "from a stock sender under BBR"),
     216: "stock's scp has 64 requests under way, fewer than its credit while "
-         "they wait behind a lost segment"}
+         "they wait behind a lost segment",
+    480: "BBR's start overflows a queue of 0.29 BDP, as with raw TCP, but not "
+         "with stock's window of 1.2 BDP"}
 
 
 @pytest.mark.level("netem")
