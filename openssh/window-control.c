@@ -306,7 +306,7 @@ window_update(struct window_control *cw, uint64_t consumed, uint64_t backlog,
 	if (cw->now_us - s->t_us >= spacing_us)
 		sample_push(cw, cw->now_us);
 	cw->consumed += consumed;
-	/* What counted before it came does not come again, nor go back */
+	/* What has counted as consumed before it came does not come again. */
 	came = cw->consumed + backlog - MINIMUM(cw->early, backlog);
 	if ((int64_t)(came - cw->received) > 0)
 		cw->received = came;

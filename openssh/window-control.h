@@ -118,7 +118,6 @@ struct window_control {
 	int late;		/* 1: segments get lost, so data may come a
 				 * round trip late. The caller may set it at any
 				 * time. */
-
 	uint64_t early;		/* bytes of the backlog that have counted as
 				 * consumed already, while they waited behind a
 				 * lost segment. The caller may set it at any
@@ -162,7 +161,8 @@ void	 window_init(struct window_control *cw, uint32_t base,
 
 /*
  * Counts `consumed` bytes that the local consumer has taken since the last
- * update, while `backlog` bytes wait for it, and updates the target. rtt_us is
+ * update, or that have begun to wait behind a lost segment, while `backlog`
+ * bytes wait for the consumer. Updates the target. rtt_us is
  * the round trip time, or 0 if it is unknown. The target is at most `limit`
  * bytes, or base if that is more. Call it also when data came and nothing was
  * consumed. Otherwise all data that comes while the reader has stopped would

@@ -42,14 +42,13 @@ window_decide(struct window_control *cw, struct window_budget *budget,
 	    MINIMUM(cw->target + waiting, SSHBUF_SIZE_MAX),
 	    MINIMUM(outstanding, UINT32_MAX));
 	/*
-	 * What waits in the kernel is no longer on its way. But until it is
-	 * consumed it takes memory, of which the limit is a bound.
+	 * What waits in the kernel is no longer on its way. But it takes memory
+	 * until it is consumed, and the limit bounds that memory.
 	 */
 	window_limit(cw, limit);
 	credit = window_credit(cw, facts->window - waiting, facts->maxpacket);
 	if (waiting == 0)
 		return credit;
-	limit = MINIMUM(limit, SSHBUF_SIZE_MAX);
 	room = outstanding < limit ? limit - outstanding : 0;
 	if (room < 3 * (uint64_t)facts->maxpacket)
 		return 0;	/* not worth a message */

@@ -492,7 +492,7 @@ no_looks(void)
 	Channel *c;
 	u_int what, i;
 
-	for (what = 0; what < 4; what++) {
+	for (what = 0; what < 5; what++) {
 		test_subtest_info("%u", what);
 		start(0, what == 0 ? BOUNDED : 0, LIMIT);
 		fake.look = &look;
@@ -502,6 +502,10 @@ no_looks(void)
 			conn_turn(&conn, conn_channel(&conn, "session"));
 		if (what == 2)		/* no socket */
 			fake.path_errno = ENOTSOCK;
+		if (what == 4) {	/* a forwarder: the path is longer */
+			conn.ws->path.inband.rtt_us = 300 * MS;
+			conn.ws->path.inband.least_us = 300 * MS;
+		}
 		for (i = 0; i < 10; i++) {
 			path.late++;
 			deliver(c, what == 3 ? 1000 : RATE, 101);

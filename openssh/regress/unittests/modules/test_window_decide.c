@@ -458,6 +458,7 @@ waiting_bound(void)
 		f.facts.window += credit;
 		ASSERT_U32_LE(f.facts.window, 11 * MIB);
 	}
+	ASSERT_U32_GT(f.facts.window, 10 * MIB);
 	flow_close(&f);
 	TEST_DONE();
 }
