@@ -110,8 +110,10 @@ receive(struct sftp_tree *tree, struct server *s)
 		lose(tree, s, "it ended");
 		return;
 	}
-	if (n > 0)
-		s->lane->asked_s = -1;
+	if (n > 0) {
+		s->lane->heard++;
+		s->lane->silent_s = 0;
+	}
 	sftp_conn_moved(tree->servers[0].conn, 0, n);
 	for (;;) {
 		if ((msg = sshbuf_new()) == NULL)
@@ -182,11 +184,13 @@ add_servers(struct sftp_tree *tree, struct waiting *w, u_int *index)
 static int
 watch(struct sftp_tree *tree, struct server *s, int timeout_ms)
 {
+	const struct server *first = &tree->servers[0];
 	int due = !RB_EMPTY(&s->outstanding);
 
-	if (s->lane->state != SFTP_LANE_OPEN || s->lane->asked_s < 0)
+	if (s->lane->state != SFTP_LANE_OPEN)
 		return timeout_ms;
-	if (sftp_lane_is_silent(s->lane, due))
+	if (sftp_lane_is_silent(s->lane, due, first->lane,
+	    !RB_EMPTY(&first->outstanding)))
 		lose(tree, s, "it does not answer");
 	if (!due || (timeout_ms != -1 && timeout_ms < TICK_MS))
 		return timeout_ms;

@@ -42,6 +42,12 @@
 /* Time (s) after which a lane that has not opened, or answered, is given up */
 #define OPEN_MAX_S	COPY_LANE_LOGIN_S
 
+/* Time (s) after which one that did answer, and does no more, is given up */
+#define SILENT_MAX_S	30
+
+/* Time (s) between two looks at whether one answers */
+#define LOOK_S		1
+
 /* Time (s) in which a lane's process may end by itself at the end */
 #define KILL_S		1
 
@@ -307,13 +313,24 @@ sftp_lane_opened(struct sftp_lane *lane)
 }
 
 int
-sftp_lane_is_silent(struct sftp_lane *lane, int due)
+sftp_lane_is_silent(struct sftp_lane *lane, int due,
+    const struct sftp_lane *first, int first_due)
 {
-	if (!due || lane->asked_s < 0)
+	double now_s = monotime_double();
+
+	if (!due || lane->looked_s == 0) {
+		lane->looked_s = due ? now_s : 0;
+		lane->silent_s = 0;
+	} else if (now_s - lane->looked_s >= LOOK_S) {
+		/* A file system may make all wait, and ^Z this process. */
+		if (!first_due || first->heard != lane->first_heard)
+			lane->silent_s += MINIMUM(now_s - lane->looked_s,
+			    2 * LOOK_S);
+		lane->looked_s = now_s;
+	} else
 		return 0;
-	if (lane->asked_s == 0)
-		lane->asked_s = monotime_double();
-	return monotime_double() - lane->asked_s > OPEN_MAX_S;
+	lane->first_heard = first->heard;
+	return lane->silent_s > (lane->heard ? SILENT_MAX_S : OPEN_MAX_S);
 }
 
 /* Waits for a process. From kill_s on, it is killed. */

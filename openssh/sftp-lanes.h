@@ -51,8 +51,10 @@ struct sftp_lane {
 	int fd_in, fd_out;
 	pid_t pid;		/* of what carries it; -1: none of its own */
 	double began_s;		/* when it began to open */
-	double asked_s;		/* when it was asked first; 0: not yet,
-				 * -1: it has answered */
+	uint64_t heard;		/* how often something came */
+	uint64_t first_heard;	/* that of the first lane, at the last look */
+	double looked_s;	/* time of that look; 0: no reply was due */
+	double silent_s;	/* for so long it sent nothing of what is due */
 	int unused;		/* 1: no file of the tree was given to it yet */
 	struct sshbuf *in;	/* received, and not yet a whole message */
 	struct sshbuf *out;	/* messages that could not be sent yet */
@@ -147,10 +149,13 @@ int	 sftp_lanes_tick(void);
 int	 sftp_lane_opened(struct sftp_lane *lane);
 
 /*
- * Says whether a lane has replies to send. Returns 1 if it has not sent the
- * first one in as much time as it may take to open, else 0.
+ * Says whether a lane has replies to send, and the first one. Returns 1 if the
+ * lane has sent nothing for 30 s, or its first reply for as long as it may take
+ * to open, else 0. Time in which the first lane sends nothing of what is due
+ * does not count.
  */
-int	 sftp_lane_is_silent(struct sftp_lane *lane, int due);
+int	 sftp_lane_is_silent(struct sftp_lane *lane, int due,
+	    const struct sftp_lane *first, int first_due);
 
 /* Notes that a lane is lost. */
 void	 sftp_lane_lose(struct sftp_lane *lane, const char *why);

@@ -188,6 +188,24 @@ def test_a_lane_that_answers_nothing(large):
     assert len(large.pids()) == 2
 
 
+def test_a_lane_whose_server_hangs(large):
+    """The others copy what it has left, 30 s later."""
+    argv, _ = large.argv("scp", "put", large.source, large.dest, SLOW, "-v",
+                         lanes=3)
+    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                          text=True) as client:
+        wait_for(lambda: large.dest.exists() and len(large.pids()) == 3 and
+                 large.dest.stat().st_blocks * 512 >= 8 * MIB)
+        os.kill(hangs := large.pids()[1], signal.SIGSTOP)
+        try:
+            error = client.communicate(timeout=200)[1]
+        finally:
+            kill([hangs])
+    assert client.returncode == 0
+    assert re.findall(r"lane \d: (.*)", error) == ["it does not answer"]
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
 @BOTH
 @pytest.mark.parametrize("how", ["short", "unknown", "another", "long", "cut",
                                  "empty"])

@@ -394,13 +394,27 @@ are_openssh(const char *hello)
 	return sftp_lanes_are_openssh();
 }
 
+/* Looks each 10 ms for so many seconds. */
+static int
+silent_after(struct sftp_lane *lane, struct sftp_lane *first_lane, int time_s)
+{
+	int i, silent = sftp_lane_is_silent(lane, 1, first_lane, 0);
+
+	for (i = 0; i < 100 * time_s; i++) {
+		fake.now_us += S / 100;
+		silent = sftp_lane_is_silent(lane, 1, first_lane, 0);
+	}
+	return silent;
+}
+
 static void
 test_says(void)
 {
 	struct sftp_lane_source source = { .open = open_one, .later = 1,
 	    .same_peer = 1, .what = "session" };
 	struct sftp_conn *conn = (struct sftp_conn *)&first;
-	struct sftp_lane lane = { .asked_s = 0 };
+	struct sftp_lane lane, first_lane = { .heard = 0 };
+	int i;
 
 	TEST_START("lanes: what they are of use for");
 	begin(2, 0);
@@ -452,16 +466,43 @@ test_says(void)
 	TEST_DONE();
 
 	TEST_START("lanes: one that answers nothing for 20 s");
-	ASSERT_INT_EQ(sftp_lane_is_silent(&lane, 0), 0);
-	ASSERT_INT_EQ(lane.asked_s == 0, 1);
-	ASSERT_INT_EQ(sftp_lane_is_silent(&lane, 1), 0);
-	fake.now_us += 20 * S;
-	ASSERT_INT_EQ(sftp_lane_is_silent(&lane, 1), 0);
-	fake.now_us += 1;
-	ASSERT_INT_EQ(sftp_lane_is_silent(&lane, 1), 1);
-	ASSERT_INT_EQ(sftp_lane_is_silent(&lane, 0), 0);
-	lane.asked_s = -1;		/* it has answered */
-	ASSERT_INT_EQ(sftp_lane_is_silent(&lane, 1), 0);
+	memset(&lane, 0, sizeof(lane));
+	ASSERT_INT_EQ(silent_after(&lane, &first_lane, 19), 0);
+	ASSERT_INT_EQ(silent_after(&lane, &first_lane, 3), 1);
+	/* No reply is due any more. */
+	ASSERT_INT_EQ(sftp_lane_is_silent(&lane, 0, &first_lane, 0), 0);
+	ASSERT_INT_EQ(silent_after(&lane, &first_lane, 19), 0);
+	TEST_DONE();
+
+	TEST_START("lanes: one that answers no more for 30 s");
+	memset(&lane, 0, sizeof(lane));
+	lane.heard = 1;
+	ASSERT_INT_EQ(silent_after(&lane, &first_lane, 29), 0);
+	ASSERT_INT_EQ(silent_after(&lane, &first_lane, 3), 1);
+	lane.silent_s = 0;		/* it does answer */
+	ASSERT_INT_EQ(silent_after(&lane, &first_lane, 29), 0);
+	ASSERT_INT_EQ(silent_after(&lane, &first_lane, 3), 1);
+	TEST_DONE();
+
+	TEST_START("lanes: the first one answers nothing, either");
+	memset(&lane, 0, sizeof(lane));
+	lane.heard = 1;
+	for (i = 0; i < 100; i++) {
+		ASSERT_INT_EQ(sftp_lane_is_silent(&lane, 1, &first_lane, 1), 0);
+		fake.now_us += S;
+	}
+	first_lane.heard++;		/* one second counts */
+	ASSERT_INT_EQ(sftp_lane_is_silent(&lane, 1, &first_lane, 1), 0);
+	ASSERT_INT_EQ(lane.silent_s == 1, 1);
+	TEST_DONE();
+
+	TEST_START("lanes: nobody looks for a minute (^Z)");
+	memset(&lane, 0, sizeof(lane));
+	lane.heard = 1;
+	ASSERT_INT_EQ(silent_after(&lane, &first_lane, 26), 0);
+	fake.now_us += 60 * S;
+	ASSERT_INT_EQ(sftp_lane_is_silent(&lane, 1, &first_lane, 0), 0);
+	ASSERT_INT_EQ(silent_after(&lane, &first_lane, 3), 1);
 	TEST_DONE();
 
 	TEST_START("lanes: servers that are OpenSSH's");
