@@ -28,18 +28,23 @@ CASES = {
                     "tcp_buffers": {"client": "package",
                                     "server": "default"}},
 }
-# The same with the largest buffers; of one job
-RAISED = {
-    "stock, raised": {"client": "stock", "server": "stock"},
-    "ours, raised": {"client": "openssh", "server": "openssh"},
+# Further cases, of one job each: the largest buffers, and more logins
+MORE = {
+    "ssh host cat": {
+        "stock, raised": {"client": "stock", "server": "stock"},
+        "ours, raised": {"client": "openssh", "server": "openssh"},
+    },
+    "scp up": {
+        "client, auto": {**CASES["client only"], "connections": "auto"},
+    },
 }
-RAISED_JOB = "ssh host cat"
 LEGEND = """\
 Debian:       stock at both ends, TCP's buffers as Linux has them: at most
               4 MiB to send, 6 MiB to receive
 packages:     our packages at both ends, which raise both to 64 MiB
 client only:  our packages at the client; the server is stock, and its buffers
               are as Linux has them
+client, auto: the same with "-X connections=auto", up to 8 logins (5 in 30 s)
 raised, raw:  TCP's buffers are raised to 512 MiB at both ends"""
 DEMO = os.path.join(lab.BUILD, "demo")
 
@@ -97,8 +102,7 @@ def transfers():
     for direction in ("get", "put"):
         specs["raw TCP", direction] = raw_of(transfer(LINK, direction, SIZE))
     for job, (tool, direction) in JOBS.items():
-        cases = {**CASES, **RAISED} if job == RAISED_JOB else CASES
-        for side, ends in cases.items():
+        for side, ends in {**CASES, **MORE[job]}.items():
             specs[job, side] = transfer(LINK, direction, SIZE, tool=tool,
                                         **ends)
     return specs

@@ -26,9 +26,10 @@ def test_demo():
     with open(os.path.join(folder, "results.json")) as f:
         rows = {(r["job"], r["side"]): r for r in json.load(f)["rows"]
                 if r["side"]}
-    assert len(rows) == len(demo.JOBS) * len(demo.CASES) + len(demo.RAISED)
+    assert len(rows) == sum(len({**demo.CASES, **more})
+                            for more in demo.MORE.values())
     for (job, side), r in rows.items():
-        ends = {**demo.CASES, **demo.RAISED}[side]
+        ends = {**demo.CASES, **demo.MORE[job]}[side]
         receiver = ends["client" if r["direction"] == "get" else "server"]
         if receiver == "stock":
             assert r["peak_window"] == WINDOW_STOCK
@@ -40,6 +41,8 @@ def test_demo():
                                          for side in demo.CASES)
         assert packages > 3 * debian
         assert client_only > 0.8 * debian
+    assert rows["scp up", "client, auto"]["goodput"] > \
+        1.5 * rows["scp up", "client only"]["goodput"]
     for side in ("packages", "ours, raised"):
         assert rows["ssh host cat", side]["share"] >= 0.95
     assert demo.LEGEND in done.stdout

@@ -84,8 +84,12 @@ def arrived(spec):
     if spec["tool"] in ("raw", "ssh") and "disk" not in spec:
         lines = read(series_path()).split(b"\n")
         return int(lines[-2].split()[1]) if len(lines) > 1 else 0
-    path = copy_path(spec)
-    return os.path.getsize(path) if os.path.exists(path) else 0
+    try:
+        there = os.stat(copy_path(spec))
+    except FileNotFoundError:
+        return 0
+    # A copy in parts is as long as its source from the beginning.
+    return min(there.st_size, 512 * there.st_blocks)
 
 
 class Sampler(threading.Thread):
