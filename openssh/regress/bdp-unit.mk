@@ -19,7 +19,7 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 # What the modules of windows ask the machine (modules/fake.c)
 BDP_FAKE=monotime_double tcp_path_probe tcp_path_look \
 	tcp_path_fill_segments tcp_path_bound_unsent tcp_path_waiting \
-	tcp_path_kernel_sizes \
+	tcp_path_kernel_sizes getsockopt ioctl \
 	window_max_machine set_nodelay tcp_limit_on_glance \
 	window_init window_credit window_budget_ask \
 	sshbuf_len sshbuf_mem_resize poly1305_evp_start free
@@ -34,7 +34,7 @@ BDP_CORE=tests.c test_window_control.c test_window_decide.c test_link.c \
 	test_window_budget.c test_path_rtt.c test_ssh_rtt.c test_walk.c \
 	test_stall.c walk.c fake.c conn.c fixture.c test_channel_window.c \
 	memory.c test_sshbuf_mem.c test_tcp_buffers.c test_tcp_limit.c \
-	test_late_bytes.c
+	test_late_bytes.c test_tcp_path.c
 BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_sftp_inflight.c test_sftp_bottleneck.c test_progress_rate.c \
 	test_send_account.c test_cipher_order.c test_poly1305.c \

@@ -17,7 +17,10 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +52,10 @@ void	 __real_tcp_path_kernel_sizes(const char *, int *, int *);
 void	 __wrap_tcp_path_kernel_sizes(const char *, int *, int *);
 uint64_t __real_window_max_machine(void);
 uint64_t __wrap_window_max_machine(void);
+int	 __real_getsockopt(int, int, int, void *, socklen_t *);
+int	 __wrap_getsockopt(int, int, int, void *, socklen_t *);
+int	 __real_ioctl(int, u_long, ...);
+int	 __wrap_ioctl(int, u_long, ...);
 u_int	 __real_tcp_path_waiting(int);
 u_int	 __wrap_tcp_path_waiting(int);
 void	 __real_tcp_limit_on_glance(void (*)(struct ssh *,
@@ -192,6 +199,31 @@ u_int
 __wrap_tcp_path_waiting(int fd)
 {
 	return fake.waiting != 0 ? fake.waiting : __real_tcp_path_waiting(fd);
+}
+
+int
+__wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (fake.option == NULL || name != fake.option_name)
+		return __real_getsockopt(fd, level, name, value, len);
+	*len = MINIMUM(*len, fake.option_len);
+	memcpy(value, fake.option, *len);
+	return 0;
+}
+
+int
+__wrap_ioctl(int fd, u_long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (fake.request == 0 || request != fake.request)
+		return __real_ioctl(fd, request, arg);
+	*(int *)arg = fake.bytes;
+	return 0;
 }
 
 void

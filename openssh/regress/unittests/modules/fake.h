@@ -37,6 +37,11 @@ struct fake {
 	int path_errno;			/* its errno; 0 = it succeeds */
 	const struct late_look *look;	/* of tcp_path_look(); NULL: real */
 	u_int waiting;			/* bytes, of tcp_path_waiting() */
+	const void *option;		/* of getsockopt(); NULL: real */
+	int option_name;		/* the option that this is of */
+	u_int option_len;		/* bytes of it */
+	u_long request;			/* of ioctl(), which says `bytes`; */
+	int bytes;			/* 0: real */
 	int kernel_max;			/* bytes, of tcp_path_kernel_sizes() */
 	uint64_t machine;		/* bytes, of window_max_machine() */
 	uint64_t counters;		/* bytes that a new controller counts */
