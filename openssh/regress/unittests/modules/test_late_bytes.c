@@ -101,6 +101,10 @@ waiting(void)
 	look.unread = 0;
 	look_after(&lb, SPACING_US, 300000);
 	ASSERT_U64_EQ(lb.waiting, 300000);
+	/* A number that is no socket's does not overflow. */
+	look.memory = (uint64_t)1 << 55;
+	look_after(&lb, SPACING_US, NO_LIMIT);
+	ASSERT_U64_EQ(lb.waiting, NO_LIMIT);
 	late_bytes_stop(&lb);
 	ASSERT_U64_EQ(lb.waiting, 0);
 	ASSERT_U64_EQ(lb.look_us, 0);
@@ -178,6 +182,14 @@ share(void)
 	waits = 4000 * SEGMENT;
 	ASSERT_U64_GE(lb.waiting, waits - waits / 50);
 	ASSERT_U64_LE(lb.waiting, waits + waits / 50);
+	/* Longer segments */
+	start(&lb);
+	look.segment = 6 * SEGMENT;
+	for (i = 0; i < 40; i++)
+		segments(&lb, 100, 8 * SEGMENT);
+	waits = 4000 * 6 * SEGMENT;
+	ASSERT_U64_GE(lb.waiting, waits - waits / 50);
+	ASSERT_U64_LE(lb.waiting, waits + waits / 50);
 	/* More than all of the memory can't be data: some came twice. */
 	start(&lb);
 	for (i = 0; i < 40; i++)
@@ -221,6 +233,12 @@ no_measure(void)
 		if (what == 0 || what == 3 || what == 4 || what == 9)
 			ASSERT_U_INT_NE(lb.share, 0);
 	}
+	/* A look that was taken before the end of looks is none to start at. */
+	start(&lb);
+	segments(&lb, 100, MEMORY);
+	late_bytes_stop(&lb);
+	segments(&lb, 100, MEMORY);
+	ASSERT_U_INT_EQ(lb.share, 0);
 }
 
 /* How often the socket is looked at */
@@ -228,7 +246,7 @@ static void
 looks(void)
 {
 	struct late_bytes lb;
-	u_int i;
+	u_int i, what;
 
 	start(&lb);
 	ASSERT_INT_EQ(late_bytes_due(&lb, now_us), 0);
@@ -261,6 +279,17 @@ looks(void)
 	ASSERT_U_INT_LE(i, 20);
 	ASSERT_U_INT_GE(i, 8);
 	ASSERT_U64_NE(lb.waiting, 0);
+	/* What comes may take no memory, or be no segment out of order. */
+	for (what = 0; what < 2; what++) {
+		start(&lb);
+		late_bytes_arrived(&lb, 1, RTT_US, now_us);
+		for (i = 0; i < 100; i++) {
+			look.late += what == 0;
+			look.memory += what == 1;
+			look_after(&lb, SPACING_US, NO_LIMIT);
+			ASSERT_U64_EQ(lb.look_us, now_us + SPACING_US);
+		}
+	}
 	/* A short path: once a ms. A clock that steps back ends no look. */
 	late_bytes_arrived(&lb, 1, 100, now_us);
 	ASSERT_U64_EQ(lb.look_us, now_us + LATE_SPACING_MIN_US);
