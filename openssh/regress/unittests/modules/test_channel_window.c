@@ -40,6 +40,7 @@
 #include "bounded-input.h"
 #include "channels.h"
 #include "window-control.h"
+#include "channel-pipe.h"
 #include "channel-window.h"
 #include "compat.h"
 #include "kex.h"
@@ -454,6 +455,132 @@ behind_a_hole(void)
 	conn_close(&conn);
 }
 
+/* A channel on a path that loses segments, at full rate */
+static Channel *
+lossy(struct late_look *look)
+{
+	Channel *c;
+
+	start(0, 0, LIMIT);
+	memset(look, 0, sizeof(*look));
+	look->segment = 1448;
+	fake.look = look;
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	deliver(c, RATE, 500);
+	lose(c, 9);
+	return c;
+}
+
+/* While the reader lags: what arrives is what came, not what was taken. */
+static void
+hole_and_backlog(void)
+{
+	struct late_look look;
+	Channel *c = lossy(&look);
+	uint64_t waits;
+	u_int i;
+
+	hole(c, &look, RATE, 20);
+	waits = c->window->late.waiting;
+	ASSERT_U64_GT(waits, 10 * RATE);
+	fake.looks = 0;
+	conn_comes(c, c->output, 5 * RATE);
+	conn_goes(c, c->output, 2 * RATE);
+	conn_turn(&conn, c);
+	ASSERT_U64_EQ(c->window->late.waiting, waits - 5 * RATE);
+	conn_comes(c, c->output, 1 * RATE);
+	conn_goes(c, c->output, 2 * RATE);
+	conn_turn(&conn, c);
+	ASSERT_U64_EQ(c->window->late.waiting, waits - 6 * RATE);
+	conn_goes(c, c->output, 2 * RATE);
+	conn_turn(&conn, c);
+	ASSERT_U64_EQ(c->window->late.waiting, waits - 6 * RATE);
+	ASSERT_U_INT_EQ(fake.looks, 0);
+	conn_close(&conn);
+
+	/*
+	 * Looks begin anew when something comes, even if nobody takes it, and
+	 * when it is taken: then the sender gets credit, and sends more.
+	 */
+	for (i = 0; i < 2; i++) {
+		c = lossy(&look);
+		if (i == 1)
+			conn_comes(c, c->output, 2 * RATE);
+		conn_turn(&conn, c);
+		hole(c, &look, 0, 60);
+		fake.looks = 0;
+		hole(c, &look, 0, 20);
+		ASSERT_U_INT_EQ(fake.looks, 0);
+		if (i == 0)
+			conn_comes(c, c->output, 2 * RATE);
+		else
+			conn_goes(c, c->output, 1 * RATE);
+		conn_turn(&conn, c);
+		hole(c, &look, 0, 20);
+		ASSERT_U_INT_GT(fake.looks, 0);
+		conn_close(&conn);
+	}
+}
+
+/*
+ * What waits behind a lost segment has come over the path: a queue there, at
+ * that time, is not taken for a longer path.
+ */
+static void
+hole_and_queue(void)
+{
+	struct late_look look;
+	Channel *c = lossy(&look);
+	u_int i;
+
+	path.rtt_us = path.min_rtt_us = 20 * MS;
+	deliver(c, RATE, 1000);
+	for (i = 0; i < 9; i++) {
+		path.late++;
+		deliver(c, RATE, 21);
+	}
+	path.rtt_us = 30 * MS;
+	hole(c, &look, RATE, 33);
+	filled(c, &look);
+	ASSERT_U_INT_EQ(rtt_us(c), 25 * MS);
+	conn_close(&conn);
+}
+
+/* What only counts as consumed is not told as such. */
+static void
+told_behind_a_hole(void)
+{
+	struct late_look look;
+	Channel *c = lossy(&look);
+	struct channel_window *w = c->window;
+	uint64_t consumed = w->control.consumed, rate;
+	struct heard heard;
+	char line[64];
+
+	ASSERT_U64_EQ(w->late.ahead, 0);
+	fixture_listen(&heard, "chanwin t_us");
+	hole(c, &look, RATE, 20);
+	ASSERT_U64_GT(w->late.ahead, 10 * RATE);
+	snprintf(line, sizeof(line), " consumed=%llu ",
+	    (unsigned long long)consumed);
+	ASSERT_PTR_NE(strstr(heard.lines, line), NULL);
+	rate = (consumed - w->first) * 10 / (w->last_us - w->first_us);
+	snprintf(line, sizeof(line), "mean %llu.%llu MB/s",
+	    (unsigned long long)rate / 10, (unsigned long long)rate % 10);
+	ASSERT_PTR_NE(strstr(status(c), line), NULL);
+	snprintf(line, sizeof(line), "received %llu bytes",
+	    (unsigned long long)consumed);
+	fixture_listen(&heard, line);
+	channel_report_all(conn.ssh, conn.ws);
+	ASSERT_STRING_NE(heard.lines, "");
+	heard.lines[0] = '\0';
+	conn_channel_free(&conn, c);
+	ASSERT_STRING_NE(heard.lines, "");
+	fixture_listen_ends();
+	conn_close(&conn);
+}
+
 /* A queue of segments that get lost: it looks although data comes. */
 static void
 many_holes(void)
@@ -688,6 +815,18 @@ needed(void)
 		ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 0);
 	}
 	deliver(c, 1000, 1);
+	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 1);
+	conn_close(&conn);
+
+	/* What waits for its reader has come, too. */
+	start(0, BOUNDED | KEX_HAS_PING, LIMIT);
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	conn_comes(c, c->output, MIB - 1);
+	conn_turn(&conn, c);
+	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 0);
+	conn_comes(c, c->output, 1);
+	conn_turn(&conn, c);
 	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 1);
 	conn_close(&conn);
 
@@ -981,6 +1120,37 @@ widened(void)
 	close(fds[0]);
 	close(fds[1]);
 }
+
+/* What only counts as consumed has gone through no pipe. */
+static void
+not_widened(void)
+{
+	struct channel_window w = { .send = { .bytes = MIB } };
+	Channel *c;
+	int fds[2];
+
+	start(0, BOUNDED, LIMIT);
+	ASSERT_INT_EQ(pipe(fds), 0);
+	c = conn_channel(&conn, "session");
+	conn_comes(c, c->output, 1);
+	c->rfd = c->wfd = fds[1];
+	w.control.consumed = MIB + 5;
+	w.late.ahead = 6;
+	channel_pipe_output(c, &w);
+	channel_pipe_input(c, &w);
+	ASSERT_INT_EQ(fcntl(fds[1], F_GETPIPE_SZ), 65536);
+	w.late.ahead = 5;
+	channel_pipe_output(c, &w);
+	ASSERT_INT_EQ(fcntl(fds[1], F_GETPIPE_SZ), CHANNEL_READ_AHEAD);
+	ASSERT_INT_NE(fcntl(fds[1], F_SETPIPE_SZ, 65536), -1);
+	w.late.ahead = w.control.consumed;
+	channel_pipe_input(c, &w);
+	ASSERT_INT_EQ(fcntl(fds[1], F_GETPIPE_SZ), CHANNEL_READ_AHEAD);
+	c->rfd = c->wfd = -1;
+	conn_close(&conn);
+	close(fds[0]);
+	close(fds[1]);
+}
 #endif
 
 static struct heard heard;
@@ -1183,6 +1353,11 @@ test_channel_window(void)
 	    withheld);
 	fixture_run("channel window, what waits behind a lost segment",
 	    behind_a_hole);
+	fixture_run("channel window, that and a reader that lags",
+	    hole_and_backlog);
+	fixture_run("channel window, that and a queue on the path",
+	    hole_and_queue);
+	fixture_run("channel window, what is said of that", told_behind_a_hole);
 	fixture_run("channel window, many lost segments", many_holes);
 	fixture_run("channel window, no look at what waits", no_looks);
 	fixture_run("channel window, late segments", late);
@@ -1206,6 +1381,8 @@ test_channel_window(void)
 	    swollen);
 #ifdef F_GETPIPE_SZ
 	fixture_run("channel window, the pipe of a reader that lags", widened);
+	fixture_run("channel window, the pipe of one that got little",
+	    not_widened);
 #endif
 	fixture_run("channel window, shares of the budget", shares);
 	fixture_run_both("channel window, what is said at close", at_close);
