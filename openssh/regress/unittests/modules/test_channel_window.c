@@ -455,11 +455,12 @@ behind_a_hole(void)
 	conn_close(&conn);
 }
 
-/* A channel on a path that loses segments, at full rate */
+/* A channel on a path that loses segments, at that rate (bytes/ms) */
 static Channel *
-lossy(struct late_look *look)
+lossy_at(struct late_look *look, u_int rate)
 {
 	Channel *c;
+	u_int i;
 
 	start(0, 0, LIMIT);
 	memset(look, 0, sizeof(*look));
@@ -467,9 +468,47 @@ lossy(struct late_look *look)
 	fake.look = look;
 	c = conn_channel(&conn, "session");
 	conn_turn(&conn, c);
-	deliver(c, RATE, 500);
-	lose(c, 9);
+	deliver(c, rate, 500);
+	for (i = 0; i < 9; i++) {
+		path.late++;
+		deliver(c, rate, 101);
+	}
 	return c;
+}
+
+static Channel *
+lossy(struct late_look *look)
+{
+	return lossy_at(look, RATE);
+}
+
+/* What counts is the last few round trips, however many lost segments. */
+static void
+no_longer_lossy(void)
+{
+	struct late_look look;
+	Channel *c = lossy(&look);
+
+	lose(c, 40);
+	ASSERT_INT_EQ(channel_path_is_lossy(&conn.ws->path), 1);
+	deliver(c, RATE, 210);
+	ASSERT_INT_EQ(channel_path_is_lossy(&conn.ws->path), 0);
+	conn_close(&conn);
+}
+
+/* While delivery grows, less counts of what waits. */
+static void
+hole_and_growth(void)
+{
+	struct late_look look;
+	Channel *c = lossy_at(&look, RATE / 2);
+
+	deliver(c, RATE, 120);
+	ASSERT_U64_GT(fake.cw->gain, 0);
+	hole(c, &look, RATE, 32);
+	ASSERT_U64_GT(fake.cw->gain, 0);
+	ASSERT_U64_EQ(c->window->late.waiting, 2 * MIB);
+	conn_close(&conn);
 }
 
 /* While the reader lags: what arrives is what came, not what was taken. */
@@ -478,12 +517,13 @@ hole_and_backlog(void)
 {
 	struct late_look look;
 	Channel *c = lossy(&look);
-	uint64_t waits;
+	uint64_t waits, received;
 	u_int i;
 
 	hole(c, &look, RATE, 20);
 	waits = c->window->late.waiting;
 	ASSERT_U64_GT(waits, 10 * RATE);
+	received = fake.cw->received;
 	fake.looks = 0;
 	conn_comes(c, c->output, 5 * RATE);
 	conn_goes(c, c->output, 2 * RATE);
@@ -497,6 +537,15 @@ hole_and_backlog(void)
 	conn_turn(&conn, c);
 	ASSERT_U64_EQ(c->window->late.waiting, waits - 6 * RATE);
 	ASSERT_U_INT_EQ(fake.looks, 0);
+	/* It was received once. */
+	ASSERT_U64_EQ(fake.cw->received, received);
+	/* No more waits than the sender was allowed to send. */
+	c->local_window = MIB;
+	look.memory = 8 * MIB;
+	fake.now_us += 4 * MS;
+	conn_turn(&conn, c);
+	ASSERT_U_INT_EQ(fake.looks, 1);
+	ASSERT_U64_EQ(c->window->late.waiting, MIB);
 	conn_close(&conn);
 
 	/*
@@ -1355,6 +1404,10 @@ test_channel_window(void)
 	    behind_a_hole);
 	fixture_run("channel window, that and a reader that lags",
 	    hole_and_backlog);
+	fixture_run("channel window, a path that loses no more",
+	    no_longer_lossy);
+	fixture_run("channel window, that while delivery grows",
+	    hole_and_growth);
 	fixture_run("channel window, that and a queue on the path",
 	    hole_and_queue);
 	fixture_run("channel window, what is said of that", told_behind_a_hole);
