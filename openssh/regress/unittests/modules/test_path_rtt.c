@@ -91,6 +91,10 @@ longer_path(void)
 	flow_run(&f, 1000, 125000, 20 * MS);
 	/* the same window, over ten times the RTT: within two of them */
 	ASSERT_U64_EQ(flow_run(&f, 400, 12500, 200 * MS), 200 * MS);
+	/* also if the window lets most of the rate through */
+	flow_init(&f, 20 * MS);
+	flow_run(&f, 1000, 125000, 20 * MS);
+	ASSERT_U64_EQ(flow_run(&f, 400, 87500, 200 * MS), 200 * MS);
 	/* also if the kernel's mean takes its time to get there */
 	flow_init(&f, 20 * MS);
 	flow_run(&f, 1000, 125000, 20 * MS);

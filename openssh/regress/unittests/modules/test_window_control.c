@@ -303,6 +303,73 @@ stop_is_no_news(void)
 	TEST_DONE();
 }
 
+/* A little growth is the path's: the sender is there. */
+static void
+little_growth(void)
+{
+	struct window_control cw;
+	uint64_t now;
+
+	TEST_START("window growth is more than a sixteenth of the BDP");
+	start(&cw, &now, 1);
+	deliver(&cw, &now, 125000, 2000, 0, 200000);
+	deliver(&cw, &now, 131000, 200, 0, 200000);
+	ASSERT_INT_EQ(cw.limited, WINDOW_PATH);
+	deliver(&cw, &now, 145000, 200, 0, 200000);
+	ASSERT_INT_EQ(cw.limited, WINDOW_GREW);
+	TEST_DONE();
+}
+
+/* A stock sender with less than a quarter of its window left */
+static void
+little_credit(void)
+{
+	struct window_control cw;
+	uint64_t now;
+	int little;
+
+	TEST_START("window BDP is remembered for a while without credit");
+	for (little = 0; little < 2; little++) {
+		start(&cw, &now, 0);
+		deliver(&cw, &now, 125000, 2000, 0, 200000);
+		(void)window_credit(&cw, cw.target / 4 - little, PACKET);
+		deliver(&cw, &now, 1000, 500, 0, 200000);
+		ASSERT_INT_EQ(cw.bdp > 20000000, little);
+		deliver(&cw, &now, 1000, 200, 0, 200000);
+		ASSERT_INT_EQ(cw.bdp > 20000000, 0);
+	}
+	TEST_DONE();
+}
+
+/*
+ * Returns the credit (bytes) that accrues in a hundredth of a round trip, with
+ * a window of 64 MiB and that much gain (bytes).
+ */
+static uint64_t
+accrues(uint64_t gain)
+{
+	struct window_control cw;
+
+	window_init(&cw, BASE, 0, 1000000);
+	cw.rtt_us = 100000;
+	cw.target = 64 * MIB;
+	cw.gain = gain;
+	cw.paced_us = cw.now_us - cw.rtt_us / 100;
+	(void)window_credit(&cw, cw.target, PACKET);
+	return cw.allowance;
+}
+
+static void
+pacing(void)
+{
+	TEST_START("window credit is paced by the window, and what it gains");
+	ASSERT_U64_EQ(accrues(0), 64 * MIB / 100);
+	ASSERT_U64_EQ(accrues(MIB), 66 * MIB / 100);
+	ASSERT_U64_EQ(accrues(8 * MIB), (64 * MIB +
+	    WINDOW_HEADROOM_UNBOUNDED) / 100);
+	TEST_DONE();
+}
+
 /* Time goes on from when the window began, and never back. */
 static void
 clocks(void)
@@ -431,8 +498,10 @@ random_walk(uint64_t seed)
 		credit = window_credit(&cw, window, PACKET);
 		if (credit != 0 && cw.bounded_peer)
 			ASSERT_U64_EQ(window + backlog + credit, cw.target);
-		if (credit != 0)
+		if (credit != 0) {
 			ASSERT_U64_LE(window + backlog + credit, cw.target);
+			ASSERT_U64_GE(credit, most_quantum(&cw));
+		}
 		window += credit;
 		/* what is paced and withheld goes out within a round trip */
 		if (window + backlog + most_quantum(&cw) < cw.target &&
@@ -490,6 +559,9 @@ test_window_control(void)
 	burst_out_of_backlog();
 	burst_after_loss();
 	stop_is_no_news();
+	little_growth();
+	little_credit();
+	pacing();
 	clocks();
 	quantum();
 	clocks_and_counters();
