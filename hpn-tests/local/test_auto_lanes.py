@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place,
+from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place, begin, cut,
                         killed_at_any_moment, logins, tree, wait_for)
 from loopback import place as loopback_place, read  # noqa: F401
 from sftp_tools import OURS, SERVER, STOCK, content, entries, run
@@ -169,6 +169,18 @@ def test_refused(large, direction, refused):
     assert large.copy("scp", direction) == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     assert len(large.pids()) == 5
+
+
+@BOTH
+def test_the_mark_is_there_before_a_lane_is(large, direction):
+    """A login takes its time, and so does the mark: both at once."""
+    large.serve(more="sleep 8; touch logged_in", rate=2)
+    client = begin(large, "scp", direction)
+    wait_for(lambda: large.dest.exists() and
+             large.dest.stat().st_size > SIZE or client.poll() is not None)
+    assert client.poll() is None
+    assert not (large.path / "logged_in").exists()
+    cut(large, client, "all")
 
 
 @BOTH
