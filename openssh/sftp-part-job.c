@@ -54,8 +54,8 @@ extern volatile sig_atomic_t interrupted;
 /* Outstanding marks at most, at a server that writes in order */
 #define MARKS_MAX	16
 
-/* Bytes that are copied at least before lanes wait for the mark of them */
-#define UNMARKED_MIN	(48 * 1024 * 1024)
+/* Bytes that may be in flight or at the target without a mark, at least */
+#define UNMARKED_MAX	(64 * 1024 * 1024)
 
 /* A part that a lane copies */
 struct part {
@@ -87,6 +87,7 @@ struct copier {
 	u_char *data;		/* of an upload's request */
 	size_t piece;		/* bytes of a request */
 	uint64_t in_flight;	/* bytes */
+	uint64_t bdp;		/* bytes, that are part of c->bdp */
 	int lost;		/* 1: the lane is lost */
 	TAILQ_HEAD(part_list, part) parts;
 	TAILQ_HEAD(, part_request) requests;
@@ -142,8 +143,9 @@ open_file(struct copier *k)
 }
 
 /*
- * Returns 1 if an upload's lane is to wait, as too much is there which no mark
- * tells of: it would be copied again by whoever resumes. The first lane writes
+ * Returns 1 if an upload's lane is to wait, as too much is there, or may be by
+ * now, which no mark tells of: it would be copied again by whoever resumes.
+ * Three BDPs may, as a mark takes one more round trip. The first lane writes
  * the mark. If it is slow, it first does nothing else, so that its marks don't
  * wait behind data.
  */
@@ -151,12 +153,17 @@ static int
 is_unmarked(const struct copier *k)
 {
 	const struct sftp_parts_copy *c = k->c;
-	uint64_t most = MAXIMUM(UNMARKED_MIN, 2 * c->in_flight_most);
+	uint64_t there = c->parts.done - c->kept;
+	uint64_t most = MAXIMUM(UNMARKED_MAX, 3 * c->bdp);
 
-	if (k->own_handle == NULL)
-		most = c->marking != 0 ? most / 4 * 3 : UINT64_MAX;
-	return c->f->upload && c->first && !c->stop && !interrupted &&
-	    !k->lost && c->parts.done - c->kept > most;
+	if (!c->f->upload || !c->first || c->stop || interrupted || k->lost)
+		return 0;
+	if (k->own_handle == NULL && c->marking != 0 && there > most / 8 * 5)
+		return 1;
+	/* The first lane goes on to ask, as replies have it write marks. */
+	if (k->own_handle == NULL && k->in_flight == 0)
+		return 0;
+	return there + c->in_flight > most - k->piece;
 }
 
 /* Returns 1 if the lane may have one more request in flight. */
@@ -193,7 +200,6 @@ note_request(struct copier *k, u_int id, struct part *part, uint64_t offset,
 	TAILQ_INSERT_TAIL(&k->requests, r, entry);
 	k->in_flight += len;
 	c->in_flight += len;
-	c->in_flight_most = MAXIMUM(c->in_flight_most, c->in_flight);
 	if (part != NULL)
 		sftp_inflight_ask(sftp_conn_inflight(k->conn), len);
 	return r;
@@ -422,6 +428,8 @@ take_reply(struct copier *k, struct sshbuf *msg)
 			k->c->stop = 1;
 		else {
 			sftp_inflight_got(d, n, monotime_double());
+			k->c->bdp += d->cw.bdp - k->bdp;
+			k->bdp = d->cw.bdp;
 			/* A server may return less than was asked for. */
 			if (n != (ssize_t)r->len && send_piece(k, r->part,
 			    r->offset + n, r->len - n) != 0)
@@ -510,10 +518,10 @@ sftp_part_job(struct sftp_job *job)
 			break;
 	}
 	give_back(&k);
-	if (k.own_handle == NULL) {
+	c->bdp -= k.bdp;
+	if (k.own_handle == NULL)
 		c->first = 0;
-		wake_unmarked(c);
-	}
+	wake_unmarked(c);
  out:
 	if (k.own_handle != NULL)
 		keep_handle(&k);

@@ -49,7 +49,7 @@ struct sftp_parts_copy {
 	int first;		/* 1: the first lane copies, and marks */
 	struct sftp_fiber_list unmarked;	/* lanes that wait for a mark */
 	uint64_t in_flight;	/* bytes, on all lanes */
-	uint64_t in_flight_most;	/* the most that they were */
+	uint64_t bdp;		/* bytes, the same */
 	u_int taken;		/* parts that lanes have taken, in all */
 	u_int end_asked;	/* that, when what is behind a source was
 				 * asked for last; 0: it was not */
