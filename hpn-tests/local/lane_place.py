@@ -18,7 +18,10 @@ from sftp_tools import OURS, SERVER, content, digests, run
 
 MIB = 1 << 20
 SIZE = 40 * MIB + 12345         # bytes; from 32 MiB on there are parts
+LARGE = 160 * MIB + 12345
+AGAIN_MOST = 64 * MIB           # what scp -Z may send besides what is missing
 SLOW = "-l400000"               # 50 MB/s, all lanes together
+LARGE_SLOW = "-l640000"         # 2 s for LARGE
 BOTH = pytest.mark.parametrize("direction", ["get", "put"])
 TOOLS = pytest.mark.parametrize("tool", ["scp", "sftp"])
 
@@ -73,12 +76,16 @@ class Place:
 
     def moved(self):
         """Bytes of content that each server read or wrote, the mark's too."""
-        log = (self.path / "log").read_text()
-        return [sum(map(int, pair)) for pair in re.findall(
-            r'close ".*" bytes read (\d+) written (\d+)', log)]
+        return moved_in((self.path / "log").read_text())
 
     def digests_asked(self):
         return (self.path / "log").read_text().count("check-file")
+
+
+def moved_in(log):
+    """Bytes read and written of each file that an sftp-server's log tells of"""
+    return [sum(map(int, pair)) for pair in re.findall(
+        r'close ".*" bytes read (\d+) written (\d+)', log)]
 
 
 def tree(top, files=300, size=100_000):
@@ -120,15 +127,55 @@ def looks_complete(source, dest, timed=False):
     return alike and not filecmp.cmp(source, dest, shallow=False)
 
 
-def pretenders(source, dest, timed=False):
-    """Names of the files of a tree that look complete and aren't; "" is that
-    of a file."""
+def files_of(source, dest):
+    """Name, and both paths, of each file of a tree; "" is a file's own name."""
     names = [""] if os.path.isfile(source) else [
         os.path.relpath(os.path.join(folder, name), source)
         for folder, _, found in os.walk(source) for name in found]
-    return [name for name in names if looks_complete(
-        *(os.path.join(end, name) if name else end
-          for end in (source, dest)), timed)]
+    return [(name, *(os.path.join(end, name) if name else str(end)
+                     for end in (source, dest))) for name in names]
+
+
+def pretenders(source, dest, timed=False):
+    """Names of the files of a tree that look complete and aren't"""
+    return [name for name, *ends in files_of(source, dest)
+            if looks_complete(*ends, timed)]
+
+
+def missing_of(source, dest):
+    """Bytes of a file, in blocks of 1 MiB, that are not at the target"""
+    if not os.path.exists(dest):
+        return os.path.getsize(source)
+    count = 0
+    with open(source, "rb") as whole, open(dest, "rb") as there:
+        while block := whole.read(MIB):
+            count += len(block) * (there.read(len(block)) != block)
+    return count
+
+
+def missing(source, dest):
+    """The same, of a file or of all that are in a tree"""
+    return sum(missing_of(*ends) for _, *ends in files_of(source, dest))
+
+
+def untimed(source, dest):
+    """Bytes of files that have their source's size, but not its time. scp -Z
+    sends them again to a server that can't compare what is in them."""
+    count = 0
+    for _, *ends in files_of(source, dest):
+        here, there = (os.stat(end) if os.path.exists(end) else None
+                       for end in ends)
+        if there and here.st_size == there.st_size and \
+                int(here.st_mtime) != int(there.st_mtime):
+            count += here.st_size
+    return count
+
+
+def sent_little(count, sent, *told, most=AGAIN_MOST):
+    """Of count bytes that were missing, and those that scp -Z has sent. Says
+    them, too: -rP shows what all tests say."""
+    print(f"{told} missing {count} sent {sent} besides {sent - count}")
+    assert sent <= count + most, told
 
 
 def made_long_ago(top):
@@ -152,12 +199,12 @@ def kill(pids):
             pass
 
 
-def begin(place, tool, direction, *options):
+def begin(place, tool, direction, *options, **kw):
     """A copy that has begun"""
     into = tool == "scp" and place.dest.is_dir()
     argv, batch = place.argv(tool, direction,
                              f"{place.source}/." if into else place.source,
-                             place.dest, *options)
+                             place.dest, *options, **kw)
     client = subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True)
     client.stdin.write(batch)
@@ -178,7 +225,7 @@ def cut(place, client, who):
 
 
 def killed_at_any_moment(place, direction, what, seed, most_s, *options,
-                         tool="scp", usual=5):
+                         tool="scp", usual=5, **kw):
     """Whoever is killed, and when, of the first most_s seconds: nothing looks
     complete that isn't, and scp -Z completes it. With -Z among the options,
     the copy that is killed resumes one that was killed before."""
@@ -188,19 +235,19 @@ def killed_at_any_moment(place, direction, what, seed, most_s, *options,
     if what == "tree":
         tree(place.source, 60)
     else:
-        place.source.write_bytes(content(SIZE))
+        place.source.write_bytes(content(LARGE if what == "large" else SIZE))
     made_long_ago(place.source)
     for _ in range(kills(usual)):
         shutil.rmtree(place.dest, ignore_errors=True)
         place.dest.unlink(missing_ok=True)
         if "-Z" in options:
             client = begin(place, tool, direction,
-                           *(o for o in options if o != "-Z"))
+                           *(o for o in options if o != "-Z"), **kw)
             time.sleep(rnd.uniform(0.05, most_s))
             cut(place, client, "client")
             # The check of a lane may have been cut (sftp-lane-check.c).
             remove_strays(place.dest)
-        client = begin(place, tool, direction, *options)
+        client = begin(place, tool, direction, *options, **kw)
         time.sleep(rnd.uniform(0.05, most_s))
         who = rnd.choice(["client", "first", "lane", "all"])
         error = cut(place, client, who)
@@ -208,10 +255,19 @@ def killed_at_any_moment(place, direction, what, seed, most_s, *options,
         if client.returncode == 0:
             assert digests(place.dest) == digests(place.source), (who, error)
         assert pretenders(place.source, place.dest, timed) == [], (who, error)
-        again = f"{place.source}/." if place.dest.is_dir() else place.source
-        status, error = place.copy("scp", direction, "-Z", source=again)
-        assert status == 0, (who, error)
-        assert digests(place.dest) == digests(place.source), (who, error)
+        goes_on(place, direction, who, error, **kw)
+
+
+def goes_on(place, direction, *told, **kw):
+    """scp -Z completes what a copy has left, and sends little besides. What it
+    said"""
+    count = missing(place.source, place.dest)
+    again = f"{place.source}/." if place.dest.is_dir() else place.source
+    status, error = place.copy("scp", direction, "-Z", source=again, **kw)
+    assert status == 0, (*told, error)
+    assert digests(place.dest) == digests(place.source), (*told, error)
+    sent_little(count, sum(place.moved()), *told)
+    return error
 
 
 def remove_strays(dest):

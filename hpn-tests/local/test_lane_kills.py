@@ -1,12 +1,13 @@
 """scp and sftp over several connections are killed at random moments, in the
-modes that test_lanes.py and test_auto_lanes.py have not: with -p, by sftp, and
-while scp -Z resumes."""
+modes that test_lanes.py and test_auto_lanes.py have not: with -p, by sftp,
+while scp -Z resumes, and with files that are larger than what it may send
+again."""
 
 import os
 
 import pytest
 
-from lane_place import SLOW, Place, killed_at_any_moment
+from lane_place import BOTH, LARGE_SLOW, SLOW, Place, killed_at_any_moment
 from sftp_tools import SERVER
 
 pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
@@ -21,3 +22,10 @@ def test_killed_at_any_moment(tmp_path, mode, direction, what):
     tool, more = ("sftp", []) if mode == "sftp" else ("scp", mode.split())
     killed_at_any_moment(Place(tmp_path), direction, what, f"{mode} ", 1.5,
                          SLOW, *more, tool=tool, usual=1)
+
+
+@BOTH
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_killed_with_a_large_file(tmp_path, direction, lanes):
+    killed_at_any_moment(Place(tmp_path), direction, "large", f"{lanes} ", 2.4,
+                         LARGE_SLOW, usual=1, lanes=lanes)

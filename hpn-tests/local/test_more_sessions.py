@@ -19,8 +19,8 @@ import time
 
 import pytest
 
-from lane_place import (kills, looks_complete, made_long_ago,
-                        pretenders)
+from lane_place import (LARGE, kills, looks_complete, made_long_ago, missing,
+                        moved_in, pretenders, sent_little, untimed)
 from loopback import (OURS, PORT, STOCK, place,         # noqa: F401
                       read, wait_until)
 from sftp_tools import content, digests
@@ -131,6 +131,13 @@ def far(place):                                         # noqa: F811
 def large(far):
     with open(far.source, "wb") as f:
         f.write(content(SIZE))
+    return far
+
+
+@pytest.fixture
+def larger(far):
+    with open(far.source, "wb") as f:
+        f.write(content(LARGE))
     return far
 
 
@@ -580,26 +587,30 @@ def test_the_end(large, who):
     assert large.copy("scp", "put", "-Z") >= 1
 
 
-@pytest.mark.parametrize("kind", ["large", "tree"])
-def test_killed_at_any_moment(request, kind):
+@pytest.mark.parametrize("kind,rate,most_s,usual", [
+    ("large", RATE, 9, 1), ("tree", RATE, 9, 2), ("larger", 1e7, 5, 1)],
+    ids=["large", "tree", "larger"])
+def test_killed_at_any_moment(request, kind, rate, most_s, usual):
     """Whoever is killed, and when: nothing looks complete that isn't, and -Z
-    completes it. KILLS=100 does so more often."""
+    completes it, and sends little besides what is missing. KILLS=100 does so
+    more often."""
     far = request.getfixturevalue(kind)
     rnd = random.Random(f"{kind} {os.environ.get('SEED', 1)}")
     os.mkdir(far.dest)
     made_long_ago(pathlib.Path(far.source))
     copy = f"{far.dest}/{os.path.basename(far.source)}"
-    for _ in range(kills(2)):
+    log = far.here.path("log")
+    for _ in range(kills(usual)):
         shutil.rmtree(copy, ignore_errors=True)
         if os.path.exists(copy):
             os.unlink(copy)
         shutil.rmtree(far.here.path("first"), ignore_errors=True)
-        far.serve()
+        far.serve(rate=rate)
         preserve = rnd.choice([(), ("-p",)])
         client = far.here.start(far.argv("scp", "put", *preserve,
                                          recursive=kind == "tree"),
                                 stderr=open(far.here.path("err"), "w"))
-        time.sleep(rnd.uniform(0.5, 9))
+        time.sleep(rnd.uniform(0.5, most_s))
         who = rnd.choice(["scp", "ssh", "sshd-session", "sftp-server", "all"])
         names = ["scp", "ssh", "sshd-session", "sftp-server"]
         victims = far.here.processes(*names if who == "all" else [who])
@@ -613,10 +624,14 @@ def test_killed_at_any_moment(request, kind):
             assert digests(far.source) == digests(copy), who
         far.sshd.terminate()
         far.sshd.wait()
-        far.serve(rate=1e8)
+        count = missing(far.source, copy) + untimed(far.source, copy)
+        open(log, "w").close()
+        far.serve(rate=1e8,
+                  server=f"{STOCK}/sftp-server -e -l info 2>> {log}")
         done = far.here.run(far.argv("scp", "put", "-Z",
                                      recursive=kind == "tree"))
         assert done.returncode == 0, (who, done.stderr)
         assert digests(far.source) == digests(copy), who
+        sent_little(count, sum(moved_in(read(log))), who, status)
         far.sshd.terminate()
         far.sshd.wait()
