@@ -1,8 +1,9 @@
 """scp over several connections to sshd, each through a relay: one that falls
-silent, and all that are cut."""
+silent, all that are cut, and ends far away."""
 
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
@@ -10,7 +11,8 @@ import sys
 
 import pytest
 
-from lane_place import (MIB, SIZE, made_long_ago, pretenders, remove_strays,
+from lane_place import (BOTH, MIB, SIZE, kill, kills, made_long_ago, missing,
+                        moved_in, pretenders, remove_strays, sent_little,
                         tree, wait_for)
 from loopback import OURS, PORT, STOCK, place, read     # noqa: F401
 from sftp_tools import SERVER, content, digests
@@ -20,23 +22,33 @@ LANES = 4
 LATE_S = 0.002                  # each way
 LASTS = "-l80000"               # 10 MB/s, until all logins are there
 
+# A path on which much more than 16 MiB are in flight, so that scp -Z may send
+# more than elsewhere (lane_place.AGAIN_MOST)
+FAR_LANES = 8
+FAR_LATE_S = 0.1
+FAR_SIZE = 288 * MIB
+FAR_AGAIN_MOST = 128 * MIB
+AT_ONCE = ["-X", "pace=off"]
+
 pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
                                 reason="no build/openssh: see \"make openssh\"")
 
 
 class Flows:
-    """Copies over LANES connections. Further ones ask each second whether the
+    """Copies over some connections. Further ones ask each second whether the
     server is alive, and not each 10 s."""
 
-    def __init__(self, here, build):
-        self.here = here
+    def __init__(self, here, build, lanes=LANES, late_s=LATE_S):
+        self.here, self.lanes = here, lanes
+        self.log = here.path("log")
         self.source, self.dest = (pathlib.Path(here.path(name))
                                   for name in ("source", "dest"))
         self.told, self.err = here.path("relays"), here.path("err")
-        here.sshd(build, f"Subsystem sftp {build}/sftp-server")
+        here.sshd(build, f"Subsystem sftp exec {build}/sftp-server -e -l info "
+                  f"2>> {self.log}")
         self.script("relay", f'echo "$$ ${{SSH_COPY_LANE-0}}" >> {self.told}\n'
                     f"exec {sys.executable} -B {HERE}/slow_path.py relay "
-                    f"{PORT} {LATE_S}")
+                    f"{PORT} {late_s}")
         self.script("ssh", '${SSH_COPY_LANE+set -- -oServerAliveInterval=1 '
                     f'"$@"}}\nexec {OURS}/ssh "$@"')
 
@@ -61,7 +73,7 @@ class Flows:
             [f"{OURS}/scp", "-v", *(["-r"] if self.source.is_dir() else []),
              "-S", self.here.path("ssh"), *ssh[1:3], *ssh[5:], "-o",
              f"ProxyCommand={self.here.path('relay')}", "-X",
-             f"connections={LANES}", *options, *map(str, ends)],
+             f"connections={self.lanes}", *options, *map(str, ends)],
             stdin=subprocess.DEVNULL, stderr=open(self.err, "w"))
 
     def end(self, client):
@@ -126,3 +138,37 @@ def test_all_flows_are_cut(place, build, direction):    # noqa: F811
     status, error = flows.end(flows.begin(direction, "-Z", "-p"))
     assert status == 0, error
     assert digests(flows.source) == digests(flows.dest)
+
+
+@pytest.mark.parametrize("build", [OURS, STOCK], ids=["ours", "stock"])
+@BOTH
+def test_killed_far_away(place, build, direction):      # noqa: F811
+    """In the second half, which scp -Z would send again if there were no mark.
+    An upload's marks come late there: 63 MiB were sent besides what was
+    missing."""
+    flows = Flows(place, build, FAR_LANES, FAR_LATE_S)
+    flows.source.write_bytes(content(FAR_SIZE // 2, 1) +
+                             content(FAR_SIZE // 2, 2))
+    made_long_ago(flows.source)
+    rnd = random.Random(f"{build == OURS} {direction} "
+                        f"{os.environ.get('SEED', 1)}")
+    for _ in range(kills(1)):
+        flows.dest.unlink(missing_ok=True)
+        least = rnd.uniform(0.5, 0.95) * FAR_SIZE
+        client = flows.begin(direction, *AT_ONCE)
+        wait_for(lambda: flows.dest.exists() and
+                 flows.dest.stat().st_blocks * 512 >= least)
+        who = rnd.choice(["client", "relays"])
+        kill([client.pid] if who == "client" else
+             [pid for pid, _ in flows.relays()])
+        assert flows.end(client)[0] != 0
+        # What is on its way still comes.
+        wait_for(lambda: not place.processes("ssh", "sftp-server"))
+        assert pretenders(flows.source, flows.dest) == []
+        count = missing(flows.source, flows.dest)
+        open(flows.log, "w").close()
+        status, error = flows.end(flows.begin(direction, "-Z", *AT_ONCE))
+        assert status == 0, error
+        assert digests(flows.source) == digests(flows.dest)
+        sent_little(count, sum(moved_in(read(flows.log))), who,
+                    most=FAR_AGAIN_MOST)
