@@ -19,8 +19,8 @@ import time
 
 import pytest
 
-from lane_place import (LARGE, kills, looks_complete, made_long_ago, missing,
-                        moved_in, pretenders, sent_little, untimed)
+from lane_place import (LARGE, kill, kills, looks_complete, made_long_ago,
+                        missing, moved_in, pretenders, sent_little, untimed)
 from loopback import (OURS, PORT, STOCK, place,         # noqa: F401
                       read, wait_until)
 from sftp_tools import content, digests
@@ -614,8 +614,7 @@ def test_killed_at_any_moment(request, kind, rate, most_s, usual):
         who = rnd.choice(["scp", "ssh", "sshd-session", "sftp-server", "all"])
         names = ["scp", "ssh", "sshd-session", "sftp-server"]
         victims = far.here.processes(*names if who == "all" else [who])
-        for pid in victims[-1:] if who == "sftp-server" else victims:
-            os.kill(pid, signal.SIGKILL)
+        kill(victims[-1:] if who == "sftp-server" else victims)
         status = client.wait(300)
         wait_until("the servers' ends",
                    lambda: not far.here.processes("sftp-server"))
