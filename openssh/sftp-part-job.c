@@ -55,7 +55,7 @@ extern volatile sig_atomic_t interrupted;
 #define MARKS_MAX	16
 
 /* Bytes that may be in flight or at the target without a mark, at least */
-#define UNMARKED_MAX	(64 * 1024 * 1024)
+#define UNMARKED_MAX	(60 * 1024 * 1024)
 
 /* A part that a lane copies */
 struct part {
@@ -394,6 +394,21 @@ take_request(struct copier *k, u_int id)
 	fatal("Unexpected reply %u", id);
 }
 
+/*
+ * Returns 1 if a reply is there, else 0. An upload's may be there unread: as
+ * long as a server takes all that is sent, nothing else is done, and no mark
+ * tells of what has arrived. A download's data would be, most of the time, and
+ * nothing more would be asked for.
+ */
+static int
+reply_ready(const struct copier *k)
+{
+	struct sftp_tree *tree = sftp_conn_tree(k->conn);
+
+	return sftp_reply_ready(tree, k->conn) || (k->f->upload &&
+	    !TAILQ_EMPTY(&k->requests) && sftp_reply_unread(tree, k->conn));
+}
+
 /* Takes the next reply. */
 static void
 take_reply(struct copier *k, struct sshbuf *msg)
@@ -503,8 +518,7 @@ sftp_part_job(struct sftp_job *job)
 	c->first |= k.own_handle == NULL;
 	for (;;) {
 		/* What has come is taken first: it is progress. */
-		while (may_ask(&k) && !sftp_reply_ready(sftp_conn_tree(k.conn),
-		    k.conn) && send_next(&k))
+		while (may_ask(&k) && !reply_ready(&k) && send_next(&k))
 			;
 		if (!TAILQ_EMPTY(&k.requests)) {
 			take_reply(&k, msg);

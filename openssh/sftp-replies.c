@@ -352,6 +352,15 @@ sftp_reply_ready(const struct sftp_tree *tree, const struct sftp_conn *conn)
 	return 0;
 }
 
+int
+sftp_reply_unread(struct sftp_tree *tree, const struct sftp_conn *conn)
+{
+	const struct server *s = find_server(tree, conn);
+
+	return s->lane != NULL && s->lane->state == SFTP_LANE_OPEN &&
+	    sftp_poll_reply(s->lane->fd_in);
+}
+
 void
 sftp_replies_wait(struct sftp_tree *tree, u_int n)
 {

@@ -58,6 +58,10 @@ void	 sftp_reply_get(struct sftp_tree *tree, const struct sftp_conn *conn,
 int	 sftp_reply_ready(const struct sftp_tree *tree,
 	    const struct sftp_conn *conn);
 
+/* Returns 1 if something has come from conn that was not read yet, else 0. */
+int	 sftp_reply_unread(struct sftp_tree *tree,
+	    const struct sftp_conn *conn);
+
 /* Waits until n replies, from all servers, are there for the job. */
 void	 sftp_replies_wait(struct sftp_tree *tree, u_int n);
 

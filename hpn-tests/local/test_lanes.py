@@ -15,8 +15,9 @@ import time
 
 import pytest
 
-from lane_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place, goes_on, kill,
-                        killed_at_any_moment, logins, missing, tree, wait_for)
+from lane_place import (BOTH, LARGE, LARGE_SLOW, MIB, SIZE, SLOW, TOOLS, Place,
+                        goes_on, kill, killed_at_any_moment, logins, missing,
+                        tree, wait_for)
 from loopback import (needs_root, place as loopback_place,  # noqa: F401
                       read)
 from sftp_tools import (OURS, SERVER, STOCK, content, digests, entries,
@@ -380,6 +381,20 @@ def test_marks_go_over_the_first_lane(large):
     others = [offset for log in large.path.glob("lane.*")
               for offset in written(log)]
     assert max(first) >= SIZE > max(others)
+
+
+def test_marks_come_soon(place):
+    """A rate limit lets servers take at once what each lane may send: their
+    replies are read before that, and marks tell of it."""
+    place.source.write_bytes(content(LARGE))
+    assert place.copy("scp", "put", LARGE_SLOW, lanes=8) == (0, "")
+    unmarked = most = 0
+    for offset, length in re.findall(
+            r'write ".*" \(handle \d+\) off (\d+) len (\d+)',
+            read(place.path / "log")):
+        unmarked = 0 if int(offset) >= LARGE else unmarked + int(length)
+        most = max(most, unmarked)
+    assert 4 * MIB <= most <= 24 * MIB
 
 
 def meter(place, direction, out, lanes=4):
