@@ -20,8 +20,9 @@ pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
     ("-Z", "get", "tree"), ("-Z", "put", "file"), ("-Z -p", "put", "tree")])
 def test_killed_at_any_moment(tmp_path, mode, direction, what):
     tool, more = ("sftp", []) if mode == "sftp" else ("scp", mode.split())
-    killed_at_any_moment(Place(tmp_path), direction, what, f"{mode} ", 1.5,
-                         SLOW, *more, tool=tool, usual=1)
+    killed_at_any_moment(Place(tmp_path), direction, what, f"{mode} ",
+                         0.6 if "-Z" in mode else 1, SLOW, *more, tool=tool,
+                         usual=1)
 
 
 @BOTH

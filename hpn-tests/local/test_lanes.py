@@ -858,7 +858,7 @@ def test_the_first_lane_stands_still(place, then):
 @pytest.mark.parametrize("what", ["file", "tree"])
 @BOTH
 def test_killed_at_any_moment(place, direction, what):
-    killed_at_any_moment(place, direction, what, "", 1.5, SLOW)
+    killed_at_any_moment(place, direction, what, "", 1, SLOW)
 
 
 # Logins
