@@ -64,8 +64,10 @@ sftp_auto_begin(int paced)
 	struct sftp_grow_facts f = { 0 };
 	const struct sftp_parts *file = state.file;
 
-	if (!paced)
+	if (!paced) {
 		params.burst_us = 0;
+		params.step_percent = 100 * params.lanes_max;
+	}
 	memset(&state, 0, sizeof(state));
 	state.file = file;
 	state.lost = count_lanes(&f);

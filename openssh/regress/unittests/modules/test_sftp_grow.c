@@ -307,12 +307,14 @@ gained_connections(void)
 	sftp_grow_restart(&g);
 	ASSERT_U32_EQ(pass(&g, &f, 5, 116 * MIB, 100), 3);
 
-	/* Where connections need no pace, all that are left */
+	/* Where connections need no pace, all of them (sftp-auto.c) */
 	params.burst_us = 0;
+	params.step_percent = 800;
 	start(&g, &f, &params, 1);
-	ASSERT_U32_EQ(pass(&g, &f, 4, 100 * MIB, 100), 4);
-	opened(&g, &f, 4);
-	ASSERT_U32_EQ(pass(&g, &f, 3 + 4, 116 * MIB, 100), 3);
+	ASSERT_U32_EQ(pass(&g, &f, 4, 100 * MIB, 100), 7);
+	opened(&g, &f, 7);
+	ASSERT_U32_EQ(pass(&g, &f, 3 + 4, 116 * MIB, 100), 0);
+	ASSERT_INT_EQ(sftp_grow_done(&g), 1);
 }
 
 /* Lanes are added if the rest takes so long (ms), or longer. */
