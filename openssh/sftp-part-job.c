@@ -156,7 +156,9 @@ is_unmarked(const struct copier *k)
 	uint64_t there = c->parts.done - c->kept;
 	uint64_t most = MAXIMUM(UNMARKED_MAX, 3 * c->bdp);
 
-	if (!c->f->upload || !c->first || c->stop || interrupted || k->lost)
+	/* Without a mark, what is there has no gaps. */
+	if (!c->f->upload || c->plain || !c->first || c->stop ||
+	    interrupted || k->lost)
 		return 0;
 	if (k->own_handle == NULL && c->marking != 0 && there > most / 8 * 5)
 		return 1;

@@ -3,12 +3,14 @@ holds a copy up at the peer's window, on any machine and whatever its load.
 
     slow_path.py relay PORT DELAY_S     stdin and stdout, to that port of
                                         127.0.0.1, each way late by DELAY_S
+    slow_path.py late DELAY_S COMMAND   the same, to and from a command
     slow_path.py rate BYTES_S           stdin to stdout, no faster than that"""
 
 import collections
 import os
 import select
 import socket
+import subprocess
 import sys
 import time
 
@@ -45,7 +47,17 @@ class Way:
 def relay(port, late_s):
     far = socket.create_connection(("127.0.0.1", port))
     far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    ways = [Way(0, far.fileno(), late_s), Way(far.fileno(), 1, late_s)]
+    carry([Way(0, far.fileno(), late_s), Way(far.fileno(), 1, late_s)])
+
+
+def late(late_s, command):
+    far = subprocess.Popen(command, stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE)
+    carry([Way(0, far.stdin.fileno(), late_s),
+           Way(far.stdout.fileno(), 1, late_s)])
+
+
+def carry(ways):
     while True:
         waits_s = [w for w in (way.send_due() for way in ways)
                    if w is not None]
@@ -68,5 +80,7 @@ def rate(bytes_s):
 if __name__ == "__main__":
     if sys.argv[1] == "relay":
         relay(int(sys.argv[2]), float(sys.argv[3]))
+    elif sys.argv[1] == "late":
+        late(float(sys.argv[2]), sys.argv[3:])
     else:
         rate(float(sys.argv[2]))

@@ -7,6 +7,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+import time
 
 import pytest
 
@@ -18,8 +20,10 @@ from sftp_tools import OURS, SERVER, STOCK, content, entries, run
 pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
                                 reason="no build/openssh: see \"make openssh\"")
 
-SLOW_SSH = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                        "slow_ssh.py")
+HERE = os.path.dirname(os.path.abspath(__file__))
+SLOW_SSH = os.path.join(HERE, "slow_ssh.py")
+# A server with a round trip time of 100 ms
+LATE = f"{sys.executable} -B {HERE}/slow_path.py late 0.05 {SERVER}"
 
 
 class SlowPlace(Place):
@@ -88,6 +92,21 @@ def test_auto_stays_at_one(large, direction):
     assert large.copy("scp", direction) == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     assert large.moved() == [SIZE]
+
+
+def test_one_connection_waits_for_no_mark(place):
+    """A long upload that stays at one needs no marks: the end of it is as fast
+    as the beginning."""
+    took_s = []
+    for count in (56, 3 * 56):
+        place.source.write_bytes(content(count * MIB))
+        place.serve(env="NOT_HELD=1", rate=100, server=LATE)
+        began_s = time.monotonic()
+        assert place.copy("scp", "put") == (0, "")
+        took_s.append(time.monotonic() - began_s)
+        assert filecmp.cmp(place.source, place.dest, shallow=False)
+        place.dest.unlink()
+    assert took_s[1] < 12 * took_s[0]
 
 
 def test_the_limit_is_no_reason(large):
