@@ -92,6 +92,9 @@ send_some(struct sftp_tree *tree, struct server *s)
 		lose(tree, s, "it took no more");
 		return;
 	}
+	/* What it takes is a sign of life, too, once it has answered. */
+	if (n > 0 && s->lane->heard)
+		s->lane->silent_s = 0;
 	sftp_conn_moved(tree->servers[0].conn, 1, n);
 	if (sshbuf_len(s->lane->out) == 0)
 		sftp_fiber_ready_all(tree->fibers, &s->senders);
@@ -111,7 +114,8 @@ receive(struct sftp_tree *tree, struct server *s)
 		return;
 	}
 	if (n > 0) {
-		s->lane->heard++;
+		tree->heard++;
+		s->lane->heard = 1;
 		s->lane->silent_s = 0;
 	}
 	sftp_conn_moved(tree->servers[0].conn, 0, n);
@@ -189,7 +193,7 @@ watch(struct sftp_tree *tree, struct server *s, int timeout_ms)
 
 	if (s->lane->state != SFTP_LANE_OPEN)
 		return timeout_ms;
-	if (sftp_lane_is_silent(s->lane, due, first->lane,
+	if (sftp_lane_is_silent(s->lane, due, tree->heard,
 	    !RB_EMPTY(&first->outstanding)))
 		lose(tree, s, "it does not answer");
 	if (!due || (timeout_ms != -1 && timeout_ms < TICK_MS))

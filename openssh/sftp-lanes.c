@@ -43,7 +43,10 @@
 #define OPEN_MAX_S	COPY_LANE_LOGIN_S
 
 /* Time (s) after which one that did answer, and does no more, is given up */
-#define SILENT_MAX_S	30
+#define SILENT_MAX_S	60
+
+/* If all are silent, each second counts as so much less: a disk may be slow. */
+#define ALL_SILENT	5
 
 /* Time (s) between two looks at whether one answers */
 #define LOOK_S		1
@@ -313,23 +316,25 @@ sftp_lane_opened(struct sftp_lane *lane)
 }
 
 int
-sftp_lane_is_silent(struct sftp_lane *lane, int due,
-    const struct sftp_lane *first, int first_due)
+sftp_lane_is_silent(struct sftp_lane *lane, int due, uint64_t heard,
+    int first_due)
 {
-	double now_s = monotime_double();
+	double now_s = monotime_double(), passed_s = now_s - lane->looked_s;
 
 	if (!due || lane->looked_s == 0) {
 		lane->looked_s = due ? now_s : 0;
 		lane->silent_s = 0;
-	} else if (now_s - lane->looked_s >= LOOK_S) {
-		/* A file system may make all wait, and ^Z this process. */
-		if (!first_due || first->heard != lane->first_heard)
-			lane->silent_s += MINIMUM(now_s - lane->looked_s,
-			    2 * LOOK_S);
+	} else if (passed_s >= LOOK_S) {
 		lane->looked_s = now_s;
+		/* ^Z stops this process. */
+		passed_s = MINIMUM(passed_s, 2 * LOOK_S);
+		if (!lane->heard || heard != lane->heard_then)
+			lane->silent_s += passed_s;
+		else if (!first_due)
+			lane->silent_s += passed_s / ALL_SILENT;
 	} else
 		return 0;
-	lane->first_heard = first->heard;
+	lane->heard_then = heard;
 	return lane->silent_s > (lane->heard ? SILENT_MAX_S : OPEN_MAX_S);
 }
 

@@ -51,8 +51,8 @@ struct sftp_lane {
 	int fd_in, fd_out;
 	pid_t pid;		/* of what carries it; -1: none of its own */
 	double began_s;		/* when it began to open */
-	uint64_t heard;		/* how often something came */
-	uint64_t first_heard;	/* that of the first lane, at the last look */
+	int heard;		/* 1: something came */
+	uint64_t heard_then;	/* of all lanes, how often, at the last look */
 	double looked_s;	/* time of that look; 0: no reply was due */
 	double silent_s;	/* for so long it sent nothing of what is due */
 	int unused;		/* 1: no file of the tree was given to it yet */
@@ -149,13 +149,14 @@ int	 sftp_lanes_tick(void);
 int	 sftp_lane_opened(struct sftp_lane *lane);
 
 /*
- * Says whether a lane has replies to send, and the first one. Returns 1 if the
- * lane has sent nothing for 30 s, or its first reply for as long as it may take
- * to open, else 0. Time in which the first lane sends nothing of what is due
- * does not count.
+ * Says whether a lane has replies to send, how often something came from any
+ * lane, and whether the first one has replies to send. Returns 1 if the lane
+ * has sent nothing, and taken nothing, for 60 s, or not its first reply for as
+ * long as it may take to open, else 0. While all lanes are silent, a fifth of
+ * the time counts, or none if the first one is to reply.
  */
-int	 sftp_lane_is_silent(struct sftp_lane *lane, int due,
-	    const struct sftp_lane *first, int first_due);
+int	 sftp_lane_is_silent(struct sftp_lane *lane, int due, uint64_t heard,
+	    int first_due);
 
 /* Notes that a lane is lost. */
 void	 sftp_lane_lose(struct sftp_lane *lane, const char *why);

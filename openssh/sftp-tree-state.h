@@ -105,6 +105,7 @@ struct sftp_tree {
 	double began_s;		/* when the copy began */
 	double lanes_s;		/* when lanes may be opened */
 	u_int lanes_next;	/* the lane that is looked at first */
+	uint64_t heard;		/* how often something came from any lane */
 	/* Called with each lane that opens while a file is copied in parts. */
 	void (*lane_opened)(struct sftp_tree *tree, struct sftp_conn *conn,
 	    void *ctx);

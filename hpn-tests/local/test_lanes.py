@@ -190,13 +190,14 @@ def test_a_lane_that_answers_nothing(large):
 
 
 def test_a_lane_whose_server_hangs(large):
-    """The others copy what it has left, 30 s later."""
-    argv, _ = large.argv("scp", "put", large.source, large.dest, SLOW, "-v",
-                         lanes=3)
+    """The others copy what it has left, 60 s later."""
+    argv, _ = large.argv("scp", "put", large.source, large.dest, "-l4000",
+                         "-v", lanes=3)
     with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
                           text=True) as client:
-        wait_for(lambda: large.dest.exists() and len(large.pids()) == 3 and
-                 large.dest.stat().st_blocks * 512 >= 8 * MIB)
+        wait_for(lambda: large.dest.exists() and
+                 len(re.findall(r"open \".*\" flags READ,WRITE",
+                                read(large.path / "log"))) == 2)
         os.kill(hangs := large.pids()[1], signal.SIGSTOP)
         try:
             error = client.communicate(timeout=200)[1]
