@@ -90,6 +90,20 @@ sftp_mark_get(struct sftp_parts *p, uint64_t mtime, const u_char *mark)
 	return 0;
 }
 
+int
+sftp_mark_is_awaited(const struct sftp_mark_facts *f)
+{
+	uint64_t most = MAXIMUM(SFTP_MARK_BEHIND, 3 * f->bdp);
+
+	/* Marks are not to wait behind data. */
+	if (f->first && f->marks != 0 && f->there > most / 8 * 5)
+		return 1;
+	/* With nothing to be answered, the first lane would write no mark. */
+	if (f->first && !f->asked)
+		return 0;
+	return f->there + f->in_flight + f->next > most;
+}
+
 const u_char *
 sftp_mark_find(const u_char *end, size_t len, uint64_t size,
     uint64_t *source, uint64_t *mtime)

@@ -69,4 +69,26 @@ int	 sftp_mark_get(struct sftp_parts *p, uint64_t mtime,
 const u_char *sftp_mark_find(const u_char *end, size_t len, uint64_t size,
 	    uint64_t *source, uint64_t *mtime);
 
+/* Bytes in flight or at the target that no mark there may tell of, at least */
+#define SFTP_MARK_BEHIND	(60 * 1024 * 1024)
+
+/* What decides whether a lane of an upload waits for a mark */
+struct sftp_mark_facts {
+	uint64_t there;		/* bytes at the target that no mark tells of */
+	uint64_t in_flight;	/* bytes, of all lanes */
+	uint64_t bdp;		/* bytes, of all lanes */
+	size_t next;		/* bytes of the lane's next request */
+	int first;		/* 1: it is the first lane, which writes marks,
+				 * when replies come */
+	u_int marks;		/* outstanding ones */
+	int asked;		/* 1: the lane has requests outstanding */
+};
+
+/*
+ * Returns 1 if a lane is to send no more data until there is a mark, else 0.
+ * What no mark tells of is copied again by whoever resumes. Three BDPs may be
+ * in flight or there, as a mark takes one more round trip.
+ */
+int	 sftp_mark_is_awaited(const struct sftp_mark_facts *f);
+
 #endif /* SFTP_MARK_H */

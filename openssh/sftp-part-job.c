@@ -54,9 +54,6 @@ extern volatile sig_atomic_t interrupted;
 /* Outstanding marks at most, at a server that writes in order */
 #define MARKS_MAX	16
 
-/* Bytes that may be in flight or at the target without a mark, at least */
-#define UNMARKED_MAX	(60 * 1024 * 1024)
-
 /* A part that a lane copies */
 struct part {
 	int i;
@@ -142,30 +139,22 @@ open_file(struct copier *k)
 	return same ? 0 : -1;
 }
 
-/*
- * Returns 1 if an upload's lane is to wait, as too much is there, or may be by
- * now, which no mark tells of: it would be copied again by whoever resumes.
- * Three BDPs may, as a mark takes one more round trip. The first lane writes
- * the mark. If it is slow, it first does nothing else, so that its marks don't
- * wait behind data.
- */
+/* Returns 1 if an upload's lane is to wait for a mark. */
 static int
 is_unmarked(const struct copier *k)
 {
 	const struct sftp_parts_copy *c = k->c;
-	uint64_t there = c->parts.done - c->kept;
-	uint64_t most = MAXIMUM(UNMARKED_MAX, 3 * c->bdp);
+	struct sftp_mark_facts f = {
+		.there = c->parts.done - c->kept, .in_flight = c->in_flight,
+		.bdp = c->bdp, .next = k->piece, .first = k->own_handle == NULL,
+		.marks = c->marking, .asked = k->in_flight != 0
+	};
 
 	/* Without a mark, what is there has no gaps. */
 	if (!c->f->upload || c->plain || !c->first || c->stop ||
 	    interrupted || k->lost)
 		return 0;
-	if (k->own_handle == NULL && c->marking != 0 && there > most / 8 * 5)
-		return 1;
-	/* The first lane goes on to ask, as replies have it write marks. */
-	if (k->own_handle == NULL && k->in_flight == 0)
-		return 0;
-	return there + c->in_flight > most - k->piece;
+	return sftp_mark_is_awaited(&f);
 }
 
 /* Returns 1 if the lane may have one more request in flight. */

@@ -371,6 +371,48 @@ test_replies(void)
 	TEST_DONE();
 }
 
+static void
+test_awaited(void)
+{
+	struct sftp_mark_facts f = { .there = 20 * MIB, .in_flight = 39 * MIB,
+	    .next = MIB, .asked = 1 };
+
+	TEST_START("a mark is awaited");
+	/* What is in flight counts, and what would be. */
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 0);
+	f.next++;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 1);
+	f.next = MIB;
+	f.in_flight++;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 1);
+	f.asked = 0;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 1);
+	/* A mark takes a round trip. */
+	f.bdp = 21 * MIB;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 0);
+	f.in_flight += 3 * MIB;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 1);
+	TEST_DONE();
+
+	TEST_START("a mark is awaited, by the lane that writes it");
+	f.first = 1;
+	f.asked = 1;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 1);
+	/* It always has a reply to come. */
+	f.asked = 0;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 0);
+	f.asked = 1;
+	f.in_flight = f.bdp = 0;
+	f.marks = 1;
+	f.there = 37 * MIB;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 0);
+	f.there = 38 * MIB;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 1);
+	f.marks = 0;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 0);
+	TEST_DONE();
+}
+
 void
 test_sftp_lanes(void)
 {
@@ -379,6 +421,7 @@ test_sftp_lanes(void)
 	test_large();
 	test_mark();
 	test_find();
+	test_awaited();
 	test_spacing();
 	test_memory();
 	test_replies();
