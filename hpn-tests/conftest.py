@@ -28,6 +28,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "level(name): check, netem or grid")
+    config.addinivalue_line("markers", "page(name): of results, in build/NAME")
 
 
 def pytest_collection_modifyitems(config, items):

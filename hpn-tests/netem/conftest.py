@@ -2,6 +2,7 @@
 hands them out as they end, and says of each scenario in one line what was
 measured and what was required."""
 
+import json
 import os
 import time
 
@@ -127,6 +128,35 @@ def measured(request):
     return request.node.measured
 
 
+BUFFERS = {"raised": "raised", "package": "the package's",
+           "default": "untouched"}
+
+
+def path_words(spec):
+    """A transfer's path, for a reader of the page"""
+    words = spec.tcp_buffers
+    words = " and ".join(f"{BUFFERS[words[end]]} ({end})" for end in words) \
+        if isinstance(words, dict) else BUFFERS[words]
+    loss = f", {spec.loss} loss" if spec.loss else ""
+    server = "ours" if spec.server == "openssh" else spec.server
+    return (f"{spec.rate_mbit:g} Mbit/s x {spec.rtt_us / 1000:g} ms{loss}, "
+            f"{spec.bytes / 1e6:.0f} MB {spec.direction}, server {server}, "
+            f"buffers {words}")
+
+
+def leave(folder, row, scene, m):
+    """What a scenario measured, for a page of results"""
+    folder = os.path.join(lab.BUILD, folder)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, f"{row}.json"), "w") as f:
+        json.dump({
+            "row": row, "measured": m.lines, "missed": m.missed,
+            "paths": list(dict.fromkeys(
+                path_words(scene[key].spec) for key in scene.names)),
+            "seconds": {key: round(scene[key].result["seconds"], 2)
+                        for key in scene.names}}, f)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """Whether what was measured is what was required."""
@@ -135,6 +165,9 @@ def pytest_runtest_makereport(item, call):
     if report.when != "call" or m is None:
         return
     report.measured = "; ".join(m.lines)
+    if report.passed and item.get_closest_marker("page"):
+        leave(item.get_closest_marker("page").args[0], item.callspec.id,
+              item.funcargs["scene"], m)
     if report.passed and m.until and m.missed:
         report.expected_failure = m.until
     elif report.passed and m.until:

@@ -4,6 +4,8 @@ ssh -v says of one that is too small."""
 
 import re
 
+import pytest
+
 from scene import scenario
 from spec import GB, transfer
 
@@ -20,6 +22,7 @@ def copy(direction, **fields):
 @scenario("buffers-put", "netem", raised=copy("put"),
           package=copy("put", tcp_buffers="package"),
           half=copy("put", tcp_buffers=HALF))
+@pytest.mark.page("copies")
 def test_as_good_as_raised(scene, measured):
     """Time of the whole command, of that with buffers of 512 MiB."""
     raised_s = scene["raised"].result["seconds"]

@@ -4,10 +4,13 @@ buffers of TCP at both ends, and a server of stock."""
 import re
 import statistics
 
+import pytest
+
 from scene import scenario
 from spec import GB, transfer
 
 MB = GB // 1000
+pytestmark = pytest.mark.page("copies")
 
 
 def copy(direction, path="1g-200ms", count=GB, **fields):
@@ -52,17 +55,21 @@ def test_eight(scene, measured):
                          seconds(scene, "stock"), most, "{:.3f}")
 
 
-@scenario("connections-loss", "netem",
-          one=copy("put", count=GB // 10, loss="0.1%"),
-          eight=copy("put", count=GB // 2, loss="0.1%", connections=8,
-                     unpaced=1))
+LOSS_SEEDS = (1, 2, 3)
+
+
+@scenario("connections-loss", "netem", **{
+    f"{key}{seed}": copy("put", loss="0.1%", seed=seed, **fields)
+    for seed in LOSS_SEEDS for key, fields in {
+        "one": {}, "eight": {"connections": 8, "unpaced": 1}}.items()})
 def test_loss(scene, measured):
     """Losses keep the congestion window of CUBIC small: each connection has
-    one of its own."""
-    goodput = {key: scene[key].spec.bytes / seconds(scene, key)
-               for key in ("one", "eight")}
-    measured.at_least("goodput of eight, of that of one",
-                      goodput["eight"] / goodput["one"], 5, "{:.2f}")
+    one of its own. Times are of the whole command."""
+    ratios = [seconds(scene, f"one{seed}") / seconds(scene, f"eight{seed}")
+              for seed in LOSS_SEEDS]
+    measured.note("goodput of eight, of that of one, seed by seed: " +
+                  ", ".join(f"{ratio:.2f}" for ratio in ratios))
+    measured.at_least("median", statistics.median(ratios), 5, "{:.2f}")
 
 
 def alone(path, direction, **fields):

@@ -4,9 +4,12 @@ being asked for, and that there is one where they gain nothing."""
 import math
 import re
 
+import pytest
+
 from scene import scenario
 from spec import GB, transfer
 
+pytestmark = pytest.mark.page("copies")
 AFTER_S = 12        # seconds in which sessions are added
 TREE = [1, 200, 16 << 20]
 

@@ -1,8 +1,8 @@
 """page.py: a page of each file of results, peers.md from peers.json and so on;
 with "collect PART", that file first from what the tests left in the folder of
 build that is named so: interop, load, faults, upstream, sanitized, fuzz,
-tools, day or random. New draws are added to the old ones. Our own fuzzers
-(fuzz) are on the page of sanitizers, too."""
+tools, day, random or copies. New draws and copies are added to the old ones.
+Our own fuzzers (fuzz) are on the page of sanitizers, too."""
 
 import glob
 import json
@@ -17,7 +17,8 @@ import peers                            # noqa: E402
 
 PAGES = {"interop": "peers", "load": "load", "faults": "faults",
          "upstream": "upstream", "sanitized": "sanitizers",
-         "tools": "tools", "day": "day", "random": "random"}
+         "tools": "tools", "day": "day", "random": "random",
+         "copies": "copies"}
 
 PEERS = """\
 # Peers
@@ -163,6 +164,20 @@ more than what stock at both ends carries.
 |---|--:|--:|--:|--:|--:|\
 """
 
+COPIES = """\
+# Copies over several connections or sessions
+
+Of `make check-copies`: scp in the lab's time. Connections (`-X connections=`)
+have a TCP flow each, sessions share one. Seconds are those of the whole
+command; the last column says what was required. "quick" rows go to a host that
+QuickStart remembers, and begin all connections at once (`-X pace=off`), as
+"unpaced" rows do. At the default pace no more than five begin in 30 s. The
+figures of a row are of one run.
+
+| row | path | seconds | measured |
+|---|---|---|---|\
+"""
+
 BUFFERS = {"raised": "TCP buffers raised to 512 MiB",
            "package": "TCP buffers as the package sets them"}
 
@@ -239,6 +254,12 @@ def with_old_draws(rows):
     return [found[n] for n in sorted(found)]
 
 
+def with_old_copies(rows):
+    """With ONLY= some rows are measured again."""
+    found = {r["row"]: r for r in read("copies") + rows}
+    return [found[name] for name in sorted(found)]
+
+
 def with_other_fuzzers(rows, ours):
     """Ours, or else upstream's, are new; the others stay. Ours are last."""
     kept = [r for r in read("sanitized")
@@ -252,6 +273,8 @@ def collect(part):
         sys.exit(f"page.py: the tests left no results in build/{part}")
     if part == "random":
         rows = with_old_draws(rows)
+    if part == "copies":
+        rows = with_old_copies(rows)
     if part in ("sanitized", "fuzz"):
         rows = with_other_fuzzers(rows, part == "fuzz")
         part = "sanitized"
@@ -444,9 +467,18 @@ def draws(rows):
             (f" ({why})" if why else "")
 
 
+def copies(rows):
+    yield COPIES.rstrip("\n")
+    for r in rows:
+        seconds = ", ".join(f"{key} {s:.1f}" for key, s in
+                            r["seconds"].items())
+        yield (f"| {r['row']} | {'; '.join(r['paths'])} | {seconds} | "
+               f"{'; '.join(r['measured'])} |")
+
+
 LINES = {"interop": interop, "load": load, "faults": faults,
          "upstream": upstream, "sanitized": sanitized, "tools": tools,
-         "day": a_day, "random": draws}
+         "day": a_day, "random": draws, "copies": copies}
 
 
 def page(part):

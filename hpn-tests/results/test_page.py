@@ -52,6 +52,17 @@ def test_sanitized():
         assert r["findings"] == 0, r
 
 
+def test_copies():
+    """Nothing was missed; eight connections take at most a sixth of stock's
+    time, and auto a fifth."""
+    rows = {r["row"]: r for r in page.read("copies")}
+    assert [r["row"] for r in rows.values() if r["missed"]] == []
+    for direction in ("get", "put"):
+        took_s = rows[f"connections-quick-{direction}"]["seconds"]
+        assert took_s["eight"] <= took_s["stock"] / 6
+        assert took_s["auto"] <= took_s["stock"] / 5
+
+
 def test_tools():
     """None takes longer than 1/0.97 of stock's time with ours, and what the
     path limits has its rate."""
