@@ -86,8 +86,8 @@ struct sftp_mark_facts {
 
 /*
  * Returns 1 if a lane is to send no more data until there is a mark, else 0.
- * What no mark tells of is copied again by whoever resumes. Three BDPs may be
- * in flight or there, as a mark takes one more round trip.
+ * What no mark tells of is copied again by whoever resumes. Two and a half BDPs
+ * may be in flight or there, as a mark takes one more round trip.
  */
 int	 sftp_mark_is_awaited(const struct sftp_mark_facts *f);
 

@@ -171,11 +171,11 @@ def untimed(source, dest):
     return count
 
 
-def sent_little(count, sent, *told, most=AGAIN_MOST):
+def sent_little(count, sent, *told):
     """Of count bytes that were missing, and those that scp -Z has sent. Says
     them, too: -rP shows what all tests say."""
     print(f"{told} missing {count} sent {sent} besides {sent - count}")
-    assert sent <= count + most, told
+    assert sent <= count + AGAIN_MOST, told
 
 
 def made_long_ago(top):

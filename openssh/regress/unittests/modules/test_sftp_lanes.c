@@ -388,9 +388,11 @@ test_awaited(void)
 	f.asked = 0;
 	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 1);
 	/* A mark takes a round trip. */
-	f.bdp = 21 * MIB;
+	f.bdp = 25 * MIB;
 	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 0);
-	f.in_flight += 3 * MIB;
+	f.in_flight += 2 * MIB;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 0);
+	f.in_flight += MIB;
 	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 1);
 	TEST_DONE();
 
