@@ -93,7 +93,8 @@ sftp_mark_get(struct sftp_parts *p, uint64_t mtime, const u_char *mark)
 int
 sftp_mark_is_awaited(const struct sftp_mark_facts *f)
 {
-	uint64_t most = MAXIMUM(SFTP_MARK_BEHIND, f->bdp / 2 * 5);
+	uint64_t most = MAXIMUM(SFTP_MARK_BEHIND,
+	    f->bdp / 2 * (f->one_mark ? 7 : 5));
 
 	/* Marks are not to wait behind data. */
 	if (f->first && f->marks != 0 && f->there > most / 8 * 5)

@@ -81,13 +81,15 @@ struct sftp_mark_facts {
 	int first;		/* 1: it is the first lane, which writes marks,
 				 * when replies come */
 	u_int marks;		/* outstanding ones */
+	int one_mark;		/* 1: there may be only one */
 	int asked;		/* 1: the lane has requests outstanding */
 };
 
 /*
  * Returns 1 if a lane is to send no more data until there is a mark, else 0.
  * What no mark tells of is copied again by whoever resumes. Two and a half BDPs
- * may be in flight or there, as a mark takes one more round trip.
+ * may be in flight or there, as a mark takes one more round trip; three and a
+ * half if the next mark begins only when the last has arrived.
  */
 int	 sftp_mark_is_awaited(const struct sftp_mark_facts *f);
 

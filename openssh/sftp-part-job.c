@@ -145,9 +145,11 @@ is_unmarked(const struct copier *k)
 {
 	const struct sftp_parts_copy *c = k->c;
 	struct sftp_mark_facts f = {
-		.there = c->parts.done - c->kept, .in_flight = c->in_flight,
-		.bdp = c->bdp, .next = k->piece, .first = k->own_handle == NULL,
-		.marks = c->marking, .asked = k->in_flight != 0
+		.there = c->parts.done - c->kept + c->partial,
+		.in_flight = c->in_flight, .bdp = c->bdp, .next = k->piece,
+		.first = k->own_handle == NULL, .marks = c->marking,
+		.one_mark = !sftp_lanes_are_openssh(),
+		.asked = k->in_flight != 0
 	};
 
 	/* Without a mark, what is there has no gaps. */
@@ -342,10 +344,12 @@ static void
 copied(struct copier *k, struct part *part, size_t len)
 {
 	part->copied += len;
+	k->c->partial += len;
 	*k->f->counter += len;
 	sftp_bottleneck_bytes(len);
 	if (part->copied != part->len)
 		return;
+	k->c->partial -= part->len;
 	sftp_parts_copied(&k->c->parts, part->i);
 	TAILQ_REMOVE(&k->parts, part, entry);
 	free(part);
@@ -454,6 +458,7 @@ give_back(struct copier *k)
 
 	TAILQ_FOREACH_SAFE(part, &k->parts, entry, next) {
 		*k->f->counter -= part->copied;
+		k->c->partial -= part->copied;
 		sftp_parts_back(&k->c->parts, part->i);
 		free(part);
 	}
@@ -515,8 +520,8 @@ sftp_part_job(struct sftp_job *job)
 			take_reply(&k, msg);
 			/* Also of what other lanes have copied */
 			mark(&k);
-		} else if (is_unmarked(&k) &&
-		    sftp_parts_left(&c->parts) != 0)
+		} else if (is_unmarked(&k) && (!TAILQ_EMPTY(&k.parts) ||
+		    sftp_parts_left(&c->parts) != 0))
 			sftp_tree_wait_in(sftp_conn_tree(k.conn),
 			    &c->unmarked);
 		else

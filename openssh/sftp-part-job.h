@@ -48,6 +48,7 @@ struct sftp_parts_copy {
 	u_int marking;		/* outstanding marks */
 	int first;		/* 1: the first lane copies, and marks */
 	struct sftp_fiber_list unmarked;	/* lanes that wait for a mark */
+	uint64_t partial;	/* bytes there, of parts that are not whole */
 	uint64_t in_flight;	/* bytes, on all lanes */
 	uint64_t bdp;		/* bytes, the same */
 	u_int taken;		/* parts that lanes have taken, in all */

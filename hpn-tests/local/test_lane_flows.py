@@ -26,7 +26,7 @@ LASTS = "-l80000"               # 10 MB/s, until all logins are there
 FAR_LANES = 8
 FAR_LATE_S = 0.1
 FAR_SIZE = 288 * MIB
-AT_ONCE = ["-X", "pace=off"]
+AT_ONCE = ["-X", "pace=off", "-l640000"]    # 80 MB/s: a BDP of 15 MiB
 
 pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
                                 reason="no build/openssh: see \"make openssh\"")

@@ -395,7 +395,7 @@ def test_marks_come_soon(place):
             read(place.path / "log")):
         unmarked = 0 if int(offset) >= LARGE else unmarked + int(length)
         most = max(most, unmarked)
-    assert 4 * MIB <= most <= 24 * MIB
+    assert 4 * MIB <= most <= 40 * MIB
 
 
 def meter(place, direction, out, lanes=4):

@@ -170,9 +170,9 @@ COPIES = """\
 Of `make check-copies`: scp in the lab's time. Connections (`-X connections=`)
 have a TCP flow each, sessions share one. Seconds are those of the whole
 command; the last column says what was required. "quick" rows go to a host that
-QuickStart remembers, and begin all connections at once (`-X pace=off`), as
-"unpaced" rows do. At the default pace no more than five begin in 30 s. The
-figures of a row are of one run.
+QuickStart remembers, and may begin all connections at once (`-X pace=off`), as
+"unpaced" rows may. At the default pace no more than five begin in 30 s. A row
+is one run, or one for each seed where packets are lost or overtake each other.
 
 | row | path | seconds | measured |
 |---|---|---|---|\

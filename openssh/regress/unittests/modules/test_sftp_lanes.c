@@ -394,6 +394,12 @@ test_awaited(void)
 	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 0);
 	f.in_flight += MIB;
 	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 1);
+	f.one_mark = 1;
+	f.in_flight += 24 * MIB;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 0);
+	f.in_flight += MIB;
+	ASSERT_INT_EQ(sftp_mark_is_awaited(&f), 1);
+	f.one_mark = 0;
 	TEST_DONE();
 
 	TEST_START("a mark is awaited, by the lane that writes it");
