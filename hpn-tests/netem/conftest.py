@@ -134,7 +134,7 @@ BUFFERS = {"raised": "raised", "package": "the package's",
 
 def path_words(spec):
     """A transfer's path, for a reader of the page"""
-    words = spec.tcp_buffers
+    words = spec.tcp_buffers or "raised"
     words = " and ".join(f"{BUFFERS[words[end]]} ({end})" for end in words) \
         if isinstance(words, dict) else BUFFERS[words]
     loss = f", {spec.loss} loss" if spec.loss else ""
@@ -146,15 +146,16 @@ def path_words(spec):
 
 def leave(folder, row, scene, m):
     """What a scenario measured, for a page of results"""
+    found = {
+        "row": row, "measured": m.lines, "missed": m.missed,
+        "paths": list(dict.fromkeys(
+            path_words(scene[key].spec) for key in scene.names)),
+        "seconds": {key: round(scene[key].result["seconds"], 2)
+                    for key in scene.names}}
     folder = os.path.join(lab.BUILD, folder)
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, f"{row}.json"), "w") as f:
-        json.dump({
-            "row": row, "measured": m.lines, "missed": m.missed,
-            "paths": list(dict.fromkeys(
-                path_words(scene[key].spec) for key in scene.names)),
-            "seconds": {key: round(scene[key].result["seconds"], 2)
-                        for key in scene.names}}, f)
+        json.dump(found, f)
 
 
 @pytest.hookimpl(hookwrapper=True)
