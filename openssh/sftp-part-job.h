@@ -50,7 +50,7 @@ struct sftp_parts_copy {
 	struct sftp_fiber_list unmarked;	/* lanes that wait for a mark */
 	uint64_t partial;	/* bytes there, of parts that are not whole */
 	uint64_t in_flight;	/* bytes, on all lanes */
-	uint64_t bdp;		/* bytes, the same */
+	uint64_t bdp;		/* bytes, of all lanes together */
 	u_int taken;		/* parts that lanes have taken, in all */
 	u_int end_asked;	/* that, when what is behind a source was
 				 * asked for last; 0: it was not */

@@ -248,16 +248,13 @@ OF_LINES = {"faults": of_faults, "upstream": of_upstream,
             "sanitized": of_sanitized, "fuzz": of_sanitized, "day": list}
 
 
-def with_old_draws(rows):
-    """Draws are many: a run adds to those that are kept."""
-    found = {r["draw"]: r for r in read("random") + rows}
-    return [found[n] for n in sorted(found)]
+# Rows that a run adds to those that are kept, by what tells one from another
+KEPT = {"random": "draw", "copies": "row"}
 
 
-def with_old_copies(rows):
-    """With ONLY= some rows are measured again."""
-    found = {r["row"]: r for r in read("copies") + rows}
-    return [found[name] for name in sorted(found)]
+def with_kept(part, rows):
+    found = {r[KEPT[part]]: r for r in read(part) + rows}
+    return [found[which] for which in sorted(found)]
 
 
 def with_other_fuzzers(rows, ours):
@@ -271,10 +268,8 @@ def collect(part):
     rows = left(part)
     if not rows:
         sys.exit(f"page.py: the tests left no results in build/{part}")
-    if part == "random":
-        rows = with_old_draws(rows)
-    if part == "copies":
-        rows = with_old_copies(rows)
+    if part in KEPT:
+        rows = with_kept(part, rows)
     if part in ("sanitized", "fuzz"):
         rows = with_other_fuzzers(rows, part == "fuzz")
         part = "sanitized"

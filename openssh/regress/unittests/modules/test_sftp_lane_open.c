@@ -410,6 +410,14 @@ silent_after(struct sftp_lane *lane, int time_s, int others, int first_due)
 	return silent;
 }
 
+/* It is given up after that time, and not before. */
+static void
+given_up_after(struct sftp_lane *lane, int time_s, int others, int first_due)
+{
+	ASSERT_INT_EQ(silent_after(lane, time_s - 2, others, first_due), 0);
+	ASSERT_INT_EQ(silent_after(lane, 4, others, first_due), 1);
+}
+
 static void
 test_says(void)
 {
@@ -469,8 +477,7 @@ test_says(void)
 
 	TEST_START("lanes: one that answers nothing for 20 s");
 	memset(&lane, 0, sizeof(lane));
-	ASSERT_INT_EQ(silent_after(&lane, 19, 0, 1), 0);
-	ASSERT_INT_EQ(silent_after(&lane, 3, 0, 1), 1);
+	given_up_after(&lane, 20, 0, 1);
 	/* No reply is due any more. */
 	ASSERT_INT_EQ(sftp_lane_is_silent(&lane, 0, 0, 0), 0);
 	ASSERT_INT_EQ(silent_after(&lane, 19, 0, 0), 0);
@@ -479,11 +486,9 @@ test_says(void)
 	TEST_START("lanes: one that answers no more for 60 s");
 	memset(&lane, 0, sizeof(lane));
 	lane.heard = 1;
-	ASSERT_INT_EQ(silent_after(&lane, 58, 1, 1), 0);
-	ASSERT_INT_EQ(silent_after(&lane, 4, 1, 1), 1);
+	given_up_after(&lane, 60, 1, 1);
 	lane.silent_s = 0;		/* it does answer */
-	ASSERT_INT_EQ(silent_after(&lane, 58, 1, 0), 0);
-	ASSERT_INT_EQ(silent_after(&lane, 4, 1, 0), 1);
+	given_up_after(&lane, 60, 1, 0);
 	TEST_DONE();
 
 	TEST_START("lanes: none answers");
