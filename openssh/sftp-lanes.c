@@ -51,6 +51,9 @@
 /* Time (s) between two looks at whether one answers */
 #define LOOK_S		1
 
+/* No more time (s) than this counts between two looks: ^Z stops this process */
+#define LOOK_MAX_S	2
+
 /* Time (s) in which a lane's process may end by itself at the end */
 #define KILL_S		1
 
@@ -65,6 +68,7 @@ static struct sftp_lane_source source;
 static struct sftp_lane lanes[SFTP_LANES];
 static uint64_t tree_left;	/* see sftp_lanes_set_left() */
 static u_int tried = 1;		/* lanes that were opened, with the first */
+static double ticked_s;		/* time of the last sftp_lanes_tick() */
 static struct sshbuf *first_hello;
 static char label[256], label_name[256];
 
@@ -258,13 +262,16 @@ sftp_lanes_tick(void)
 {
 	struct sftp_lane *lane;
 	double now_s = monotime_double();
+	double unseen_s = MAXIMUM(now_s - ticked_s - LOOK_MAX_S, 0);
 	u_int i, opening = 0;
 
 	if (lanes_max <= 1 || source.open == NULL)
 		return -1;
+	ticked_s = now_s;
 	for (i = 1; i < tried; i++) {
 		if (lanes[i].state != SFTP_LANE_OPENING)
 			continue;
+		lanes[i].began_s += unseen_s;
 		if (now_s - lanes[i].began_s > OPEN_MAX_S)
 			sftp_lane_lose(&lanes[i], "it took too long");
 		else
@@ -326,8 +333,7 @@ sftp_lane_is_silent(struct sftp_lane *lane, int due, uint64_t heard,
 		lane->silent_s = 0;
 	} else if (passed_s >= LOOK_S) {
 		lane->looked_s = now_s;
-		/* ^Z stops this process. */
-		passed_s = MINIMUM(passed_s, 2 * LOOK_S);
+		passed_s = MINIMUM(passed_s, LOOK_MAX_S);
 		if (!lane->heard || heard != lane->heard_then)
 			lane->silent_s += passed_s;
 		else if (!first_due)

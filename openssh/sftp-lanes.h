@@ -50,7 +50,7 @@ struct sftp_lane {
 	struct sftp_conn *conn;	/* NULL until it is open */
 	int fd_in, fd_out;
 	pid_t pid;		/* of what carries it; -1: none of its own */
-	double began_s;		/* when it began to open */
+	double began_s;		/* when it began to open; later by ^Z's time */
 	int heard;		/* 1: something came */
 	uint64_t heard_then;	/* of all lanes, how often, at the last look */
 	double looked_s;	/* time of that look; 0: no reply was due */
@@ -140,8 +140,9 @@ struct sftp_lane *sftp_lane(u_int i);
 u_int	 sftp_lanes_open(void);
 
 /*
- * Begins to open lanes that are due, and gives up those that take too long.
- * Returns the time (ms) after which to call it again, or -1 if it need not be.
+ * Begins to open lanes that are due, and gives up those that take longer than
+ * 20 s. Time in which nobody calls it does not count. Returns the time (ms)
+ * after which to call it again, or -1 if it need not be called.
  */
 int	 sftp_lanes_tick(void);
 

@@ -251,14 +251,31 @@ test_opens(void)
 	TEST_DONE();
 
 	TEST_START("lanes: 20 s to open");
-	fake.now_us += 20 * S;
-	ASSERT_INT_EQ(sftp_lanes_tick(), 100);
+	for (fd = 0; fd < 20; fd++) {
+		fake.now_us += S;
+		ASSERT_INT_EQ(sftp_lanes_tick(), 100);
+	}
 	ASSERT_INT_EQ(sftp_lane(6)->state, SFTP_LANE_OPENING);
 	ASSERT_INT_EQ(says_hello(7), 1);
 	fake.now_us += 1;
 	ASSERT_INT_EQ(sftp_lanes_tick(), -1);
 	ASSERT_INT_EQ(sftp_lane(6)->state, SFTP_LANE_LOST);
 	ASSERT_INT_EQ(sftp_lane(7)->state, SFTP_LANE_OPEN);
+	TEST_DONE();
+
+	TEST_START("lanes: nobody looks while they open (^Z)");
+	begin(3, 9);
+	(void)sftp_lanes_tick();
+	fake.now_us += 60 * S;
+	ASSERT_INT_EQ(sftp_lanes_tick(), 100);
+	ASSERT_INT_EQ(says_hello(1), 1);
+	for (fd = 0; fd < 18; fd++) {
+		fake.now_us += S;
+		ASSERT_INT_EQ(sftp_lanes_tick(), 100);
+	}
+	fake.now_us += 1;
+	ASSERT_INT_EQ(sftp_lanes_tick(), -1);
+	ASSERT_INT_EQ(sftp_lane(2)->state, SFTP_LANE_LOST);
 	TEST_DONE();
 }
 
