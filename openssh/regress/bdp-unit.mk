@@ -20,7 +20,7 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 BDP_FAKE=monotime_double tcp_path_probe tcp_path_look \
 	tcp_path_fill_segments tcp_path_bound_unsent tcp_path_waiting \
 	tcp_path_kernel_sizes getsockopt ioctl \
-	window_max_machine set_nodelay tcp_limit_on_glance \
+	window_max_machine set_nodelay tcp_limit_on_glance quick_pair_held \
 	window_init window_credit window_budget_ask \
 	sshbuf_len sshbuf_mem_resize poly1305_evp_start free
 BDP_MEMORY=malloc calloc realloc	# (modules/memory.c)
@@ -45,7 +45,7 @@ BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_copy_login.c test_sftp_names.c test_no_memory.c \
 	test_sftp_incomplete.c test_sftp_fiber.c test_sftp_requests.c \
 	test_copy_report.c test_sftp_lane_open.c test_sftp_lane_sessions.c \
-	test_session_end.c
+	test_session_end.c test_sftp_auto.c
 BDP_SFTP=sftp-inflight.o sftp-bottleneck.o sftp-resume.o sftp-finish.o \
 	sftp-slots.o sftp-burst.o sftp-ahead.o sftp-plan.o sftp-end.o \
 	sftp-grow.o sftp-common.o sftp-parts.o sftp-mark.o sftp-spacing.o \

@@ -62,6 +62,8 @@ void	 __real_tcp_limit_on_glance(void (*)(struct ssh *,
 	    const struct tcp_info *, int, uint64_t, uint64_t));
 void	 __wrap_tcp_limit_on_glance(void (*)(struct ssh *,
 	    const struct tcp_info *, int, uint64_t, uint64_t));
+void	 __real_quick_pair_held(uint64_t *, uint64_t *);
+void	 __wrap_quick_pair_held(uint64_t *, uint64_t *);
 void	 __real_set_nodelay(int);
 void	 __wrap_set_nodelay(int);
 void	 __real_window_init(struct window_control *, uint32_t, int, uint64_t);
@@ -233,6 +235,19 @@ __wrap_tcp_limit_on_glance(void (*glance)(struct ssh *,
 	fake.glance = glance;
 	__real_tcp_limit_on_glance(glance);
 }
+
+#ifndef BDP_CORE
+void
+__wrap_quick_pair_held(uint64_t *held_us, uint64_t *rtt_us)
+{
+	if (fake.pair_rtt_us == 0) {
+		__real_quick_pair_held(held_us, rtt_us);
+		return;
+	}
+	*held_us = fake.pair_held_us;
+	*rtt_us = fake.pair_rtt_us;
+}
+#endif
 
 void
 __wrap_set_nodelay(int fd)

@@ -44,6 +44,8 @@ struct fake {
 	int bytes;			/* 0: real */
 	int kernel_max;			/* bytes, of tcp_path_kernel_sizes() */
 	uint64_t machine;		/* bytes, of window_max_machine() */
+	uint64_t pair_held_us;		/* of quick_pair_held(); */
+	uint64_t pair_rtt_us;		/* 0: real */
 	uint64_t counters;		/* bytes that a new controller counts */
 	const void *watched;		/* memory: is it wiped when freed? */
 	size_t watched_len;		/* bytes */

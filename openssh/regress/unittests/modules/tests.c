@@ -52,6 +52,7 @@ void test_no_memory(void);
 void test_sftp_incomplete(void);
 void test_sftp_fiber(void);
 void test_sftp_requests(void);
+void test_sftp_auto(void);
 void test_sftp_lane_open(void);
 void test_sftp_lane_sessions(void);
 void test_session_end(void);
@@ -129,6 +130,7 @@ tests(void)
 	test_progress_rate();
 	test_sftp_lane_sessions();
 	test_session_end();
+	test_sftp_auto();
 #endif
 	tests_long();
 }
