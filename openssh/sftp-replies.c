@@ -59,7 +59,7 @@ struct reply {
 struct request {
 	u_int id;
 	struct worker *worker;	/* gets the reply; NULL: the reply is dropped */
-	u_char type;		/* SSH2_FXP_* */
+	u_char type;		/* see sftp_reply_request() */
 	size_t data_max;	/* bytes of data that the reply may have */
 	RB_ENTRY(request) entry;
 };
@@ -282,7 +282,7 @@ sftp_request_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
 	request = xcalloc(1, sizeof(*request));
 	request->id = PEEK_U32(sshbuf_ptr(msg) + 1);
 	request->worker = current_worker(tree);
-	request->type = sshbuf_ptr(msg)[0];
+	request->type = sftp_reply_request(msg);
 	request->data_max = sftp_reply_data_max(msg);
 	if (RB_INSERT(requests, &s->outstanding, request) != NULL)
 		fatal_f("request %u is outstanding already", request->id);

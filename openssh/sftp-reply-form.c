@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include <stdint.h>
+#include <string.h>
 
 #include "sshbuf.h"
 #include "sftp.h"
@@ -88,6 +89,20 @@ sftp_reply_is_formed(u_char request, const struct sshbuf *msg)
 	return ok;
 }
 
+u_char
+sftp_reply_request(const struct sshbuf *m)
+{
+	static const char fsync_name[] = "fsync@openssh.com";
+	const u_char *p = sshbuf_ptr(m);
+	const size_t name_len = sizeof(fsync_name) - 1;
+
+	if (p[0] == SSH2_FXP_EXTENDED && sshbuf_len(m) >= 9 + name_len &&
+	    PEEK_U32(p + 5) == name_len &&
+	    memcmp(p + 9, fsync_name, name_len) == 0)
+		return SSH2_FXP_FSETSTAT;
+	return p[0];
+}
+
 /* The least length of a READ: type, id, and at its end the bytes to read */
 #define READ_MIN	(1 + 4 + 4)
 
@@ -96,7 +111,7 @@ sftp_reply_data_max(const struct sshbuf *m)
 {
 	const u_char *p = sshbuf_ptr(m);
 
-	switch (p[0]) {
+	switch (sftp_reply_request(m)) {
 	case SSH2_FXP_READ:
 		return sshbuf_len(m) < READ_MIN ? 0 :
 		    PEEK_U32(p + sshbuf_len(m) - 4);

@@ -27,8 +27,15 @@ struct sshbuf;
  */
 
 /*
- * Returns 1 if a message can be the reply to a request of that type
- * (SSH2_FXP_*), and has the form that it must have, else 0.
+ * Returns the type (SSH2_FXP_*) that a request has to sftp_reply_is_formed(). A
+ * request of at least five bytes to flush a file has that of FSETSTAT: a status
+ * answers it, too, while other extensions have replies of their own.
+ */
+u_char	 sftp_reply_request(const struct sshbuf *m);
+
+/*
+ * Returns 1 if a message can be the reply to a request of that type, and has
+ * the form that it must have, else 0.
  */
 int	 sftp_reply_is_formed(u_char request, const struct sshbuf *msg);
 

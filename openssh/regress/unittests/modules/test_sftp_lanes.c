@@ -355,6 +355,22 @@ test_replies(void)
 	ASSERT_INT_EQ(FORMED(SSH2_FXP_WRITE, "e" ID "\0\0"), 0);
 	TEST_DONE();
 
+	TEST_START("the type of a request of an extension");
+	b = sshbuf_from("\310" ID "\0\0\0\21fsync@openssh.com", 26);
+	ASSERT_INT_EQ(sftp_reply_request(b), SSH2_FXP_FSETSTAT);
+	ASSERT_SIZE_T_EQ(sftp_reply_data_max(b), 0);
+	sshbuf_free(b);
+	b = sshbuf_from("\310" ID "\0\0\0\21fsync@openssh.co", 25);
+	ASSERT_INT_EQ(sftp_reply_request(b), SSH2_FXP_EXTENDED);
+	sshbuf_free(b);
+	b = sshbuf_from("\310" ID "\0\0\0\21check-file-handle", 26);
+	ASSERT_INT_EQ(sftp_reply_request(b), SSH2_FXP_EXTENDED);
+	sshbuf_free(b);
+	b = sshbuf_from("\6" ID, 5);
+	ASSERT_INT_EQ(sftp_reply_request(b), SSH2_FXP_WRITE);
+	sshbuf_free(b);
+	TEST_DONE();
+
 	TEST_START("how much data a reply may have");
 	b = sshbuf_from("\5" ID "\0\0\1\2", 9);
 	ASSERT_SIZE_T_EQ(sftp_reply_data_max(b), 258);
