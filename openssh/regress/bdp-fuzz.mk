@@ -22,7 +22,7 @@ FUZZ_DEPS=$(FUZZ_COMMON) $(FUZZ)/bounds.h $(FUZZ)/input.h libssh.a \
 # Functions whose callers get the fuzzer's instead; it calls __real_*().
 fuzz_wrap=$(foreach f,$(1),-Wl,--wrap=$(f))
 FUZZ_MEMORY=mmap mremap munmap
-FUZZ_CLIENT=poll __poll_chk read write writev open opendir mkdir \
+FUZZ_CLIENT=poll __poll_chk read write writev pwrite open close opendir mkdir \
 	pthread_create pthread_join pthread_cond_init pthread_cond_wait \
 	pthread_cond_destroy pthread_mutex_init monotime_double
 FUZZ_WALK=walk.c conn.c fake.c
@@ -43,7 +43,8 @@ bdp-fuzz_server: $(FUZZ)/fuzz_server.c sftp-server.c sftp-common.o $(FUZZ_DEPS)
 	$(FUZZ_CC) -o $@ $(FUZZ)/fuzz_server.c $(FUZZ_COMMON) sftp-common.o \
 	    $(call fuzz_wrap,$(FUZZ_MEMORY) poll write) $(FUZZ_LIBS)
 
-bdp-fuzz_client: $(FUZZ)/fuzz_client.c $(FUZZ_CLIENT_OBJS) $(FUZZ_DEPS)
-	$(FUZZ_CC) -o $@ $(FUZZ)/fuzz_client.c $(FUZZ_COMMON) \
-	    $(FUZZ_CLIENT_OBJS) \
+bdp-fuzz_client: $(FUZZ)/fuzz_client.c $(FUZZ)/target.c $(FUZZ)/target.h \
+    $(FUZZ_CLIENT_OBJS) $(FUZZ_DEPS)
+	$(FUZZ_CC) -o $@ $(FUZZ)/fuzz_client.c $(FUZZ)/target.c \
+	    $(FUZZ_COMMON) $(FUZZ_CLIENT_OBJS) \
 	    $(call fuzz_wrap,$(FUZZ_MEMORY) $(FUZZ_CLIENT)) $(FUZZ_LIBS)

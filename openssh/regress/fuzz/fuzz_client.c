@@ -21,6 +21,13 @@
  * gives odd ones in between. The client's code runs as it is, with its threads:
  * what it reads, writes and polls leads here (the linker's --wrap).
  *
+ * Some copies have lanes (sftp-lanes.h): two to four sessions, each with a
+ * server of its own. One may refuse, introduce itself as another one or not at
+ * all, have other files, be slow, hang, or end. If the first lane's server is
+ * honest, nothing that the others say ends the client. If all are honest, the
+ * copy succeeds, and a large file has all its bytes, whichever of the others
+ * hang or end.
+ *
  * fatal() is the end of the input, and not of the process: all threads but the
  * first one end when they run or wait next.
  */
@@ -35,6 +42,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -56,12 +64,19 @@
 #include "sftp-common.h"
 #include "sftp-client.h"
 #include "sftp-inflight.h"
+#include "sftp-lanes.h"
+#include "sftp-parallel.h"
 #include "sftp-resume.h"
 #include "bounds.h"
 #include "input.h"
+#include "target.h"
 
 #define CPU_S		30		/* seconds, for an input */
-/* Bytes: the requests in flight, and 32 MiB for everything else */
+/*
+ * Bytes: the requests in flight, of all lanes together, and 32 MiB for the
+ * rest. The user's number of requests (-R) is for each lane, but is no more
+ * than 255 here, and 4 x 255 requests have less.
+ */
 #define MEMORY		(SFTP_INFLIGHT_MAX + 32 * 1024 * 1024)
 #define DESCRIPTORS	64		/* RLIMIT_NOFILE */
 #define REPLIES		4000		/* from here on every request fails */
@@ -70,6 +85,9 @@
 #define LEVELS		5		/* of directories, here and there */
 #define HANDLES		4096
 #define THREADS		4096
+#define SERVERS		4		/* most that an input has */
+#define WAIT_S		1000		/* of waiting without a reply */
+#define SOURCE		(33 * 1024 * 1024 + 12345) /* bytes, in parts */
 
 /* A handle that a server has given out */
 struct handle {
@@ -88,15 +106,24 @@ struct request {
 
 TAILQ_HEAD(requests, request);
 
-/* One of two servers */
 struct server {
-	int in, out;		/* the client's descriptors */
+	int in, out;		/* the client's descriptors; -1: closed */
 	struct sshbuf *sent;	/* by the client, not yet parsed */
 	struct sshbuf *reply;	/* on its way */
 	struct requests requests;
 	u_int nrequests;
 	struct handle handles[HANDLES];
 	u_int nhandles;
+
+	/* What follows is of a lane's server that is not the first one's. */
+	int stranger;		/* 1: introduces itself as another one */
+	int elsewhere;		/* 1: has other files */
+	double due_s;		/* has no reply before this time */
+	double delay_s;		/* from one reply to the next */
+	u_int left;		/* replies until it ends or hangs; 0: neither */
+	int hangs;		/* 1: then it hangs */
+	int ended;
+	int greeted;		/* 1: it has the client's INIT */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -109,6 +136,10 @@ ssize_t __real_read(int, void *, size_t);
 ssize_t __wrap_read(int, void *, size_t);
 ssize_t __real_write(int, const void *, size_t);
 ssize_t __wrap_write(int, const void *, size_t);
+ssize_t __real_pwrite(int, const void *, size_t, off_t);
+ssize_t __wrap_pwrite(int, const void *, size_t, off_t);
+int __real_close(int);
+int __wrap_close(int);
 ssize_t __real_writev(int, const struct iovec *, int);
 ssize_t __wrap_writev(int, const struct iovec *, int);
 int __real_open(const char *, int, ...);
@@ -138,7 +169,19 @@ int __wrap_pthread_mutex_init(pthread_mutex_t *,
 volatile sig_atomic_t interrupted;
 int showprogress;
 
-static struct server servers[2];
+static struct server servers[SERVERS];
+static u_int nservers;
+static u_int lanes;		/* 1: there is no other one than the first */
+static struct sftp_lane_source source;
+static u_int lane_how[SERVERS - 1], lane_n[SERVERS - 1];
+static int plausible;		/* 1: files have the sizes that they claim */
+static int in_parts;		/* 1: the copy is of one large file */
+static int uploads_parts;	/* 1: and an upload */
+static int honest;		/* 1: no reply was odd so far, and no file
+				 * has changed */
+static int first_may_lie;	/* 1: the first lane's may be odd, too */
+static int first_honest;	/* 1: none of these was so far */
+static u_int left_out;		/* extensions that a server does without */
 static u_int files, dirs;	/* in a directory that a server tells of */
 static uint64_t claimed;	/* bytes, the size of each file */
 static uint64_t real;		/* bytes that there are to read of it */
@@ -152,7 +195,10 @@ static struct {
 	int last_first;
 	u_int wait_ms;		/* until a reply that is not there at once */
 } phase;
+static u_int least_ms;		/* the same, in addition */
 static double now;		/* of the client's clock, seconds */
+static double waited_s;		/* time without a reply */
+static char said[256];		/* the last message of fatal() */
 
 /* Threads, and the end of all but the first */
 static sigjmp_buf ended;
@@ -179,6 +225,8 @@ cleanup_exit(int i)
 {
 	u_int n;
 
+	if (lanes > 1 && first_honest && replies <= REPLIES_MAX)
+		finding("a lane ends the copy: %s", said);
 	dying = 1;
 	for (n = 0; n < nconds; n++)
 		pthread_cond_broadcast(conds[n]);
@@ -278,6 +326,7 @@ see_message(LogLevel level, int forced, const char *msg, void *ctx)
 	};
 	u_int i;
 
+	strlcpy(said, msg, sizeof(said));
 	for (i = 0; ours[i] != NULL; i++) {
 		if (strstr(msg, ours[i]) != NULL)
 			finding("fatal: %s", msg);
@@ -305,6 +354,38 @@ get_handle(struct sshbuf *m)
 	return n % HANDLES;
 }
 
+/* Notes what a request does to the one large target. */
+static void
+change_target(struct server *s, const struct request *q, struct sshbuf *m)
+{
+	const u_char *data;
+	uint64_t offset = 0;
+	u_int flags = 0;
+	size_t len;
+
+	switch (q->type) {
+	case SSH2_FXP_OPEN:
+		if (sshbuf_get_u32(m, &flags) == 0 && flags & SSH2_FXF_TRUNC)
+			target_set_size(0);
+		break;
+	case SSH2_FXP_WRITE:
+		if (sshbuf_get_u64(m, &offset) != 0 ||
+		    sshbuf_get_string_direct(m, &data, &len) != 0)
+			finding("request %u without data", q->id);
+		if (target_write(offset, data, len) != 0)
+			finding("wrong data at %llu",
+			    (unsigned long long)offset);
+		break;
+	case SSH2_FXP_FSETSTAT:
+		if (sshbuf_get_u32(m, &flags) == 0 &&
+		    flags & SSH2_FILEXFER_ATTR_SIZE &&
+		    sshbuf_get_u64(m, &offset) == 0)
+			target_set_size(offset);
+		break;
+	}
+	claimed = real = target_size();
+}
+
 static void
 parse(struct server *s, struct sshbuf *m)
 {
@@ -317,6 +398,7 @@ parse(struct server *s, struct sshbuf *m)
 		finding("request without an id");
 	switch (q->type) {
 	case SSH2_FXP_INIT:
+		s->greeted = 1;
 		break;
 	case SSH2_FXP_READ:
 		q->handle = get_handle(m);
@@ -336,6 +418,12 @@ parse(struct server *s, struct sshbuf *m)
 	}
 	if (r != 0)
 		finding("request %u of type %u", q->id, q->type);
+	if (s->stranger && q->type != SSH2_FXP_INIT)
+		finding("request %u to a stranger", q->id);
+	if (s->elsewhere && honest && q->type == SSH2_FXP_WRITE)
+		finding("request %u writes elsewhere", q->id);
+	if (uploads_parts && !s->elsewhere)
+		change_target(s, q, m);
 }
 
 static void
@@ -375,11 +463,11 @@ level(const char *path)
 }
 
 static void
-put_attrs(struct sshbuf *m, int dir)
+put_attrs(struct sshbuf *m, int dir, int elsewhere)
 {
 	(void)sshbuf_put_u32(m, SSH2_FILEXFER_ATTR_SIZE |
 	    SSH2_FILEXFER_ATTR_PERMISSIONS | SSH2_FILEXFER_ATTR_ACMODTIME);
-	(void)sshbuf_put_u64(m, dir ? 4096 : claimed);
+	(void)sshbuf_put_u64(m, (dir ? 4096 : claimed) + elsewhere);
 	(void)sshbuf_put_u32(m, dir ? S_IFDIR | 0755 : S_IFREG | 0644);
 	(void)sshbuf_put_u32(m, 1000000000);
 	(void)sshbuf_put_u32(m, 1000000000);
@@ -400,7 +488,7 @@ put_entry(struct sshbuf *m, const char *name, int dir)
 {
 	(void)sshbuf_put_cstring(m, name);
 	(void)sshbuf_put_cstring(m, name);
-	put_attrs(m, dir);
+	put_attrs(m, dir, 0);
 }
 
 static void
@@ -425,7 +513,9 @@ put_extended(struct sshbuf *m, const struct request *q)
 		(void)sshbuf_put_u64(m, SFTP_MAX_MSG_LENGTH);
 		(void)sshbuf_put_u64(m, SFTP_MAX_MSG_LENGTH - 1024);
 		(void)sshbuf_put_u64(m, SFTP_MAX_MSG_LENGTH - 1024);
-		(void)sshbuf_put_u64(m, input_number());
+		/* With no handles to spare, a copy has one lane. */
+		(void)sshbuf_put_u64(m, input_number() ^
+		    (lanes == 1 ? 0 : 1000));
 	} else if (strcmp(q->name, "check-file-handle") == 0) {
 		(void)sshbuf_put_cstring(m, "sha256");
 		(void)sshbuf_put(m, digest, sizeof(digest));
@@ -433,7 +523,7 @@ put_extended(struct sshbuf *m, const struct request *q)
 }
 
 static void
-put_version(struct sshbuf *m)
+put_version(const struct server *s, struct sshbuf *m)
 {
 	static const char *extensions[] = {
 		"limits@openssh.com", "check-file-handle",
@@ -442,12 +532,14 @@ put_version(struct sshbuf *m)
 		/* With the limits: a small file in one flight */
 		"expand-path@openssh.com", "users-groups-by-id@openssh.com"
 	};
-	u_int i, left_out = input_byte();
+	u_int i;
 
+	if (lanes == 1 || s == &servers[0])
+		left_out = input_byte();
 	(void)sshbuf_put_u8(m, SSH2_FXP_VERSION);
 	(void)sshbuf_put_u32(m, 3);
 	for (i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++) {
-		if (left_out >> i & 1)
+		if ((left_out ^ s->stranger) >> i & 1)
 			continue;
 		(void)sshbuf_put_cstring(m, extensions[i]);
 		(void)sshbuf_put_cstring(m, "1");
@@ -464,11 +556,25 @@ new_handle(struct server *s, const struct request *q)
 	return s->nhandles++ % HANDLES;
 }
 
+/* Gives what there is of a file: zeros, unless it is copied in parts. */
+static void
+read_file(const struct server *s, uint64_t offset, u_char *data, size_t len)
+{
+	memset(data, 0, len);
+	if (!in_parts || s->elsewhere)
+		return;
+	if (uploads_parts)
+		target_read(offset, data, len);
+	else if (offset < TARGET_MAX)
+		memcpy(data, target_source() + offset,
+		    MINIMUM(len, TARGET_MAX - offset));
+}
+
 /* What an honest server says */
 static void
 right_reply(struct server *s, struct sshbuf *m, const struct request *q)
 {
-	static const u_char zeroes[SFTP_MAX_MSG_LENGTH];
+	static u_char data[SFTP_MAX_MSG_LENGTH];
 	struct handle *h = &s->handles[q->handle];
 	u_char type;
 	size_t len;
@@ -483,6 +589,12 @@ right_reply(struct server *s, struct sshbuf *m, const struct request *q)
 		break;
 	case SSH2_FXP_STAT:
 	case SSH2_FXP_LSTAT:
+		/* What a lane's check has made through the first one */
+		if (s->elsewhere && strstr(q->name, "/.scp-") != NULL) {
+			put_status(m, q->id, SSH2_FX_NO_SUCH_FILE);
+			return;
+		}
+		/* FALLTHROUGH */
 	case SSH2_FXP_FSTAT:
 		type = SSH2_FXP_ATTRS;
 		break;
@@ -493,8 +605,15 @@ right_reply(struct server *s, struct sshbuf *m, const struct request *q)
 		type = h->entries ? SSH2_FXP_NAME : SSH2_FXP_STATUS;
 		break;
 	case SSH2_FXP_EXTENDED:
+		if (strcmp(q->name, "fsync@openssh.com") == 0) {
+			put_status(m, q->id, SSH2_FX_OK);
+			return;
+		}
 		type = SSH2_FXP_EXTENDED_REPLY;
 		break;
+	case SSH2_FXP_INIT:
+		put_version(s, m);
+		return;
 	default:
 		put_status(m, q->id, SSH2_FX_OK);
 		return;
@@ -513,15 +632,16 @@ right_reply(struct server *s, struct sshbuf *m, const struct request *q)
 		break;
 	case SSH2_FXP_READ:
 		len = MINIMUM(q->len, real - q->offset);
-		(void)sshbuf_put_string(m, zeroes,
-		    MINIMUM(len, SFTP_MAX_MSG_LENGTH - 16));
+		len = MINIMUM(len, SFTP_MAX_MSG_LENGTH - 16);
+		read_file(s, q->offset, data, len);
+		(void)sshbuf_put_string(m, data, len);
 		break;
 	case SSH2_FXP_STAT:
 	case SSH2_FXP_LSTAT:
-		put_attrs(m, is_dir(q->name));
+		put_attrs(m, is_dir(q->name), s->elsewhere);
 		break;
 	case SSH2_FXP_FSTAT:
-		put_attrs(m, 0);
+		put_attrs(m, 0, s->elsewhere);
 		break;
 	case SSH2_FXP_REALPATH:
 		(void)sshbuf_put_u32(m, 1);
@@ -545,10 +665,13 @@ odd_reply(struct server *s, struct sshbuf *m, struct request *q)
 		"..", "../x", "/x", "", ".", "a/b", "f0", "d1", "\n"
 	};
 	const uint8_t *raw;
-	u_int i, n;
+	u_int i, n, how = input_byte() % 12;
 	size_t len;
 
-	switch (input_byte() % 12) {
+	/* A file may change, and ^C be typed. */
+	honest &= how == 8;
+	first_honest &= s != &servers[0] || (how >= 6 && how <= 8);
+	switch (how) {
 	case 0:
 		put_status(m, q->id, input_byte());
 		break;
@@ -618,8 +741,9 @@ reply(struct server *s)
 	int odd = 0;
 	u_int how;
 
-	if (s->nrequests == 0 || ++replies > REPLIES_MAX)
+	if (s->nrequests == 0 || s->ended || ++replies > REPLIES_MAX)
 		return 0;
+	waited_s = 0;
 	if (phase.left == 0 && input_len() > 0) {
 		phase.left = input_byte();
 		if (phase.left >= 128)
@@ -633,22 +757,30 @@ reply(struct server *s)
 	} else if (phase.left != 0)
 		phase.left--;
 	if (!phase.eager)
-		now += phase.wait_ms / 1e3;
+		now += (phase.wait_ms + least_ms) / 1e3;
 	q = phase.last_first ? TAILQ_LAST(&s->requests, requests) :
 	    TAILQ_FIRST(&s->requests);
+	/* Some requests of the first one have to be answered in order. */
+	first_honest &= s != &servers[0] || q == TAILQ_FIRST(&s->requests);
 	if ((m = sshbuf_new()) == NULL)
 		abort();
-	if (q->type == SSH2_FXP_INIT)
-		put_version(m);
+	/* The first one's introduction is never odd. */
+	if (q->type == SSH2_FXP_INIT && (lanes == 1 || s == &servers[0]))
+		put_version(s, m);
 	else if (replies > REPLIES)
 		put_status(m, q->id, SSH2_FX_FAILURE);
-	else if (odd)
+	else if (odd && (first_may_lie || s != &servers[0]))
 		odd_reply(s, m, q);
 	else
 		right_reply(s, m, q);
 	request_free(s, q);
 	(void)sshbuf_put_stringb(s->reply, m);
 	sshbuf_free(m);
+	s->due_s = now + s->delay_s;
+	if (s->left != 0 && --s->left == 0) {
+		s->ended = !s->hangs;
+		s->due_s = HUGE_VAL;
+	}
 	return 1;
 }
 
@@ -665,12 +797,20 @@ server_of(int fd)
 {
 	u_int i;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < nservers; i++) {
 		if (fd != -1 &&
 		    (servers[i].in == fd || servers[i].out == fd))
 			return &servers[i];
 	}
 	return NULL;
+}
+
+/* Returns 1 if the server has a reply, or ends, else 0. */
+static int
+has_reply(const struct server *s)
+{
+	return sshbuf_len(s->reply) != 0 || s->ended ||
+	    (s->nrequests != 0 && now >= s->due_s);
 }
 
 static int
@@ -681,10 +821,10 @@ is_ready(const struct pollfd *pfd, int waits)
 	if (s == NULL)
 		return 0;
 	if (pfd->fd == s->out)
-		return (pfd->events & POLLOUT) != 0 && (!phase.lags ||
-		    (waits && s->nrequests == 0));
-	return sshbuf_len(s->reply) != 0 ||
-	    (s->nrequests != 0 && (waits || phase.eager));
+		return (pfd->events & POLLOUT) != 0 && (s->ended ||
+		    !phase.lags || (waits && s->nrequests == 0));
+	return has_reply(s) &&
+	    (sshbuf_len(s->reply) != 0 || waits || phase.eager);
 }
 
 static int
@@ -700,9 +840,38 @@ are_ready(struct pollfd *pfd, nfds_t npfd, int waits)
 	return n;
 }
 
+/* Returns when the first one of the servers replies; HUGE_VAL: none will. */
+static double
+next_reply(const struct pollfd *pfd, nfds_t npfd)
+{
+	const struct server *s;
+	double t = HUGE_VAL;
+	nfds_t i;
+
+	for (i = 0; i < npfd; i++) {
+		s = server_of(pfd[i].fd);
+		if (s != NULL && pfd[i].fd == s->in && s->nrequests != 0)
+			t = MINIMUM(t, s->due_s);
+	}
+	return t;
+}
+
+/*
+ * The client waits for what does not come. It may if the first lane's server
+ * has broken off: that one ends then.
+ */
+static void
+wait_in_vain(const char *what)
+{
+	if (lanes == 1 || first_honest || servers[0].ended)
+		finding("waits %s", what);
+	servers[0].ended = 1;
+}
+
 int
 __wrap_poll(struct pollfd *pfd, nfds_t npfd, int timeout)
 {
+	double next_s;
 	nfds_t i;
 	int n;
 
@@ -712,10 +881,21 @@ __wrap_poll(struct pollfd *pfd, nfds_t npfd, int timeout)
 	}
 	if (i == npfd)
 		return __real_poll(pfd, npfd, timeout);
-	if ((n = are_ready(pfd, npfd, 0)) == 0 && timeout != 0 &&
-	    (n = are_ready(pfd, npfd, 1)) == 0 && timeout < 0)
-		finding("waits for nothing");
-	return n;
+	if ((n = are_ready(pfd, npfd, 0)) != 0 || timeout == 0 ||
+	    (n = are_ready(pfd, npfd, 1)) != 0)
+		return n;
+	next_s = next_reply(pfd, npfd);
+	if (timeout > 0 && next_s > now + timeout / 1e3) {
+		now += timeout / 1e3;
+		if ((waited_s += timeout / 1e3) > WAIT_S)
+			wait_in_vain("for so long");
+		return 0;
+	}
+	if (next_s == HUGE_VAL)
+		wait_in_vain("for nothing");
+	else
+		now = next_s;
+	return are_ready(pfd, npfd, 1);
 }
 
 /* What poll() is called with _FORTIFY_SOURCE */
@@ -732,6 +912,10 @@ __wrap_read(int fd, void *buf, size_t len)
 
 	if (s == NULL)
 		return __real_read(fd, buf, len);
+	if (sshbuf_len(s->reply) == 0 && !s->ended && now < s->due_s) {
+		errno = EAGAIN;
+		return -1;
+	}
 	if (sshbuf_len(s->reply) == 0 && !reply(s))
 		return 0;
 	len = MINIMUM(len, sshbuf_len(s->reply));
@@ -739,6 +923,14 @@ __wrap_read(int fd, void *buf, size_t len)
 		abort();
 	bounds_check();
 	return len;
+}
+
+/* Returns 1 if a server takes no more now, and nobody waits for it, else 0. */
+static int
+is_full(const struct server *s, int fd)
+{
+	return phase.lags && s->nrequests != 0 &&
+	    fcntl(fd, F_GETFL) & O_NONBLOCK;
 }
 
 ssize_t
@@ -750,6 +942,10 @@ __wrap_writev(int fd, const struct iovec *iov, int n)
 
 	if (s == NULL)
 		return __real_writev(fd, iov, n);
+	if (s->ended || is_full(s, fd)) {
+		errno = s->ended ? EPIPE : EAGAIN;
+		return -1;
+	}
 	for (i = 0; i < n; i++) {
 		(void)sshbuf_put(s->sent, iov[i].iov_base, iov[i].iov_len);
 		len += iov[i].iov_len;
@@ -758,17 +954,49 @@ __wrap_writev(int fd, const struct iovec *iov, int n)
 	return len;
 }
 
-/* Files stay short, whatever the server sends. */
+/* Files stay short, whatever the server sends, unless they come in parts. */
 ssize_t
 __wrap_write(int fd, const void *buf, size_t len)
 {
+	struct server *s = server_of(fd);
 	struct iovec iov = { (void *)buf, len };
+	off_t most = in_parts ? TARGET_MAX : FILE_MAX;
 
-	if (server_of(fd) != NULL)
+	if (s != NULL) {
+		/* Half of what is no INIT, which any pipe takes */
+		if (phase.lags && s->greeted &&
+		    fcntl(fd, F_GETFL) & O_NONBLOCK)
+			iov.iov_len = (len + 1) / 2;
 		return __wrap_writev(fd, &iov, 1);
-	if (lseek(fd, 0, SEEK_CUR) > FILE_MAX)
+	}
+	if (lseek(fd, 0, SEEK_CUR) > most)
 		return len;
-	return __real_write(fd, buf, MINIMUM(len, FILE_MAX));
+	return __real_write(fd, buf, MINIMUM(len, (size_t)most));
+}
+
+/* Zeros take no place: the file has a hole there. */
+ssize_t
+__wrap_pwrite(int fd, const void *buf, size_t len, off_t offset)
+{
+	static const u_char zeroes[SFTP_MAX_MSG_LENGTH];
+	struct stat st;
+
+	if (len <= sizeof(zeroes) && memcmp(buf, zeroes, len) == 0 &&
+	    fstat(fd, &st) == 0 && offset + (off_t)len <= st.st_size)
+		return len;
+	return __real_pwrite(fd, buf, len, offset);
+}
+
+int
+__wrap_close(int fd)
+{
+	struct server *s = server_of(fd);
+
+	if (s != NULL && s->in == fd)
+		s->in = -1;
+	else if (s != NULL)
+		s->out = -1;
+	return __real_close(fd);
 }
 
 static void
@@ -826,6 +1054,7 @@ make_tree(void)
 {
 	char dir[128] = "up", path[160];
 	u_int i, j, k;
+	int fd;
 
 	if (__real_mkdir(dir, 0755) == -1)
 		finding("set up: %s", strerror(errno));
@@ -842,11 +1071,18 @@ make_tree(void)
 		}
 	}
 	make_file("large", 20 * 1024 * 1024);
+	/* A file with a hole is not copied in parts. */
+	if ((fd = __real_open("parts", O_WRONLY|O_CREAT, 0644)) == -1 ||
+	    __real_write(fd, target_source(), SOURCE) != SOURCE ||
+	    close(fd) == -1)
+		finding("set up: %s", strerror(errno));
 }
 
-static void
-server_start(struct server *s)
+static struct server *
+server_start(void)
 {
+	struct server *s = &servers[nservers++];
+
 	memset(s, 0, sizeof(*s));
 	TAILQ_INIT(&s->requests);
 	if ((s->sent = sshbuf_new()) == NULL ||
@@ -854,6 +1090,9 @@ server_start(struct server *s)
 		abort();
 	s->in = __real_open("/dev/null", O_RDWR);
 	s->out = __real_open("/dev/null", O_RDWR);
+	if (s->in == -1 || s->out == -1)
+		finding("no descriptor for a server");
+	return s;
 }
 
 static void
@@ -865,8 +1104,135 @@ server_end(struct server *s)
 		request_free(s, q);
 	sshbuf_free(s->sent);
 	sshbuf_free(s->reply);
-	close(s->in);
-	close(s->out);
+	/* The client closes those of other lanes. */
+	if (lanes == 1 || s == &servers[0]) {
+		close(s->in);
+		close(s->out);
+	}
+}
+
+/* What opens one more lane */
+static int
+open_lane(void *ctx, int *in, int *out, pid_t *pid)
+{
+	u_int how = lane_how[nservers - 1], n = lane_n[nservers - 1];
+	struct server *s;
+
+	if (how % 8 == 1)
+		return -1;
+	s = server_start();
+	*in = s->in;
+	*out = s->out;
+	*pid = -1;
+	switch (how % 8) {
+	case 2:
+		s->stranger = 1 << (n & 7);
+		break;
+	case 3:
+		s->elsewhere = 1;
+		break;
+	case 4:
+		s->delay_s = n;
+		break;
+	case 5:				/* it may say nothing at all */
+		s->hangs = 1;
+		s->left = n;
+		s->due_s = n == 0 ? HUGE_VAL : 0;
+		break;
+	case 6:
+		s->left = n;
+		s->ended = n == 0;
+		break;
+	}
+	return 0;
+}
+
+/* Lanes that may never be of use: they open when one second has passed. */
+static int
+may_open_lane(void *ctx, double now_s)
+{
+	return now_s > 2;
+}
+
+/* Says which lanes the copy has, and what it is of. */
+static void
+set_lanes(u_int what)
+{
+	u_int how, i;
+
+	lanes = what & 0x80 && what % 8 < 6 ? 2 + (what >> 5 & 3) % 3 : 1;
+	in_parts = uploads_parts = least_ms = 0;
+	first_may_lie = 1;
+	plausible = 0;
+	memset(&source, 0, sizeof(source));
+	source.open = open_lane;
+	if (lanes == 1)
+		return;
+	how = input_byte();
+	for (i = 0; i < lanes - 1; i++) {
+		lane_how[i] = input_byte();
+		lane_n[i] = input_byte();
+	}
+	/* Sessions of one connection are for uploads only. */
+	source.same_peer = (how & 1) && what % 8 != 4 && what % 8 > 1;
+	source.later = how >> 1 & 1;
+	source.may_open = source.later ? may_open_lane : NULL;
+	source.logs_in = how >> 2 & 1;
+	first_may_lie = how >> 7;
+	/* A tree that takes no time has one lane. */
+	least_ms = how & 8 ? 0 : 50;
+	in_parts = what % 8 == 4 || (what % 8 == 5 && !(what & 8));
+	uploads_parts = in_parts && what % 8 == 5;
+	if ((plausible = (how & 0x70) != 0x70)) {
+		claimed = in_parts ? SFTP_PARALLEL_MIN + claimed %
+		    (TARGET_MAX - SFTP_PARALLEL_MIN) : claimed % FILE_MAX;
+		real = claimed;
+		if (uploads_parts)
+			claimed = real = 0;
+	}
+	if (uploads_parts)
+		target_start(SOURCE, claimed);
+}
+
+/*
+ * A copy of which nothing was there before has returned r. Lanes may hang and
+ * end: what they had is copied again.
+ */
+static void
+check_result(int r)
+{
+	if (r != 0 && lanes > 1 && plausible && honest && !interrupted &&
+	    replies <= REPLIES)
+		finding("an honest copy fails");
+}
+
+/* A file in parts was copied to path here, or to the target. */
+static void
+check_parts(const char *path)
+{
+	static u_char buf[256 * 1024];
+	uint64_t at = 0;
+	ssize_t n;
+	int fd;
+
+	if (uploads_parts) {
+		if (!target_is_whole())
+			finding("%llu bytes, not all of which are there",
+			    (unsigned long long)target_size());
+		return;
+	}
+	if ((fd = __real_open(path, O_RDONLY)) == -1)
+		finding("no \"%s\"", path);
+	while ((n = __real_read(fd, buf, sizeof(buf))) > 0) {
+		if (at + n > claimed ||
+		    memcmp(buf, target_source() + at, n) != 0)
+			finding("wrong data at %llu", (unsigned long long)at);
+		at += n;
+	}
+	close(fd);
+	if (at != claimed)
+		finding("%llu bytes of %llu", (unsigned long long)at,
+		    (unsigned long long)claimed);
 }
 
 static void
@@ -877,6 +1243,7 @@ converse(u_int what, u_int how)
 	int inplace = how >> 3 & 1, fsync_flag = how >> 4 & 1;
 	u_int requests = how & 0x20 ? input_byte() : 0;
 	u_int i, times = what & 16 ? 3 : 1;	/* that a file is copied */
+	int made = 0, r;
 	SFTP_DIRENT **entries;
 	Attrib a;
 
@@ -885,11 +1252,16 @@ converse(u_int what, u_int how)
 	if ((conn = sftp_init(servers[0].in, servers[0].out,
 	    how & 0x80 ? 32 * 1024 : 0, requests, 0)) == NULL)
 		return;
+	/* In place of those that scp and sftp have set by now */
+	sftp_lanes_max(lanes);
+	sftp_lanes_source(&source);
 	switch (what % 8) {
 	case 0:
 	case 1:
-		(void)sftp_download_dir(conn, "d", "down", NULL, p, 0, resume,
+		r = sftp_download_dir(conn, "d", "down", NULL, p, 0, resume,
 		    fsync_flag, follow, inplace);
+		if (!resume)
+			check_result(r);
 		break;
 	case 2:
 	case 3:
@@ -897,16 +1269,31 @@ converse(u_int what, u_int how)
 		    fsync_flag, follow, inplace);
 		break;
 	case 4:
-		if (resume)
-			make_file("down", input_number() % FILE_MAX);
-		for (i = 0; i < times; i++)
-			(void)sftp_download(conn, "f", "down", NULL, p, resume,
+		if (resume && (made = input_number() % FILE_MAX) != 0)
+			make_file("down", made);
+		for (i = 0; i < times; i++) {
+			interrupted = 0;
+			r = sftp_download(conn, "f", "down", NULL, p, resume,
 			    fsync_flag, inplace);
+			if (!resume)
+				check_result(r);
+			if (r == 0 && in_parts && honest && !interrupted &&
+			    made == 0 && claimed == real &&
+			    claimed <= TARGET_MAX)
+				check_parts("down");
+		}
 		break;
 	case 5:
-		for (i = 0; i < times; i++)
-			(void)sftp_upload(conn, what & 8 ? "up/d0/f1" :
-			    "large", "f", p, resume, fsync_flag, inplace);
+		for (i = 0; i < times; i++) {
+			interrupted = 0;
+			r = sftp_upload(conn, what & 8 ? "up/d0/f1" :
+			    in_parts ? "parts" : "large", "f", p, resume,
+			    fsync_flag, inplace);
+			if (!resume)
+				check_result(r);
+			if (r == 0 && in_parts && honest && !interrupted)
+				check_parts(NULL);
+		}
 		break;
 	case 6:
 		if ((to = sftp_init(servers[1].in, servers[1].out, 0,
@@ -945,7 +1332,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 int
 LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
-	u_int what;
+	u_int what, i;
 
 	if (unlink("down") == -1 && errno == EISDIR) {
 		empty_directory("down");
@@ -955,20 +1342,26 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	input_set(input, len);
 	memset(&phase, 0, sizeof(phase));
 	now = 1;
-	interrupted = dying = replies = 0;
-	server_start(&servers[0]);
-	server_start(&servers[1]);
+	interrupted = dying = replies = nservers = 0;
+	waited_s = 0;
+	honest = first_honest = 1;
+	(void)server_start();
 	what = input_byte();
 	files = input_byte();
 	dirs = input_byte() % 8;
 	claimed = input_number();
 	real = input_number();
+	set_lanes(what);
+	if (lanes == 1)
+		(void)server_start();
 	/* With the signals: a thread that waits has all of them blocked. */
 	if (sigsetjmp(ended, 1) == 0)
 		converse(what, input_byte());
 	end_threads();
-	server_end(&servers[0]);
-	server_end(&servers[1]);
+	sftp_lanes_close();
+	for (i = 0; i < nservers; i++)
+		server_end(&servers[i]);
+	nservers = 0;
 	bounds_end(!dying);
 	return 0;
 }

@@ -1,0 +1,57 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+
+#ifndef TARGET_H
+#define TARGET_H
+
+#include <sys/types.h>
+#include <stdint.h>
+
+/*
+ * The one large file of a copy in parts, as an honest server has it: what it
+ * gives of a source, and what has been written to a target. Any byte of the
+ * file tells where it belongs.
+ */
+
+/* Bytes that are not zero. A source has no more. */
+#define TARGET_MAX	(34 * 1024 * 1024)
+
+/* Returns the source's bytes: TARGET_MAX of them. */
+const u_char *target_source(void);
+
+/* Starts a target for `source` bytes, of which the first `have` are there. */
+void	 target_start(uint64_t source, uint64_t have);
+
+/* Returns the target's size (bytes). */
+uint64_t target_size(void);
+
+/*
+ * len bytes are written. Returns 0, or -1 if a source of this size has others
+ * there. Behind its end may be a mark (sftp-mark.h).
+ */
+int	 target_write(uint64_t offset, const u_char *data, size_t len);
+
+/* The target is cut, or made longer. */
+void	 target_set_size(uint64_t size);
+
+/* Gives len bytes of the target, which end within it. */
+void	 target_read(uint64_t offset, u_char *data, size_t len);
+
+/* Returns 1 if all of the source is there, and no more, else 0. */
+int	 target_is_whole(void);
+
+#endif /* TARGET_H */
