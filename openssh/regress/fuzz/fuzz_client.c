@@ -82,6 +82,7 @@
 #define REPLIES		4000		/* from here on every request fails */
 #define REPLIES_MAX	(2 * REPLIES)	/* after these no reply comes */
 #define FILE_MAX	(256 * 1024)	/* bytes that are written to a file */
+#define FILE_TIME	1000000000	/* of each file at a server (s) */
 #define LEVELS		5		/* of directories, here and there */
 #define HANDLES		4096
 #define THREADS		4096
@@ -469,8 +470,8 @@ put_attrs(struct sshbuf *m, int dir, int elsewhere)
 	    SSH2_FILEXFER_ATTR_PERMISSIONS | SSH2_FILEXFER_ATTR_ACMODTIME);
 	(void)sshbuf_put_u64(m, (dir ? 4096 : claimed) + elsewhere);
 	(void)sshbuf_put_u32(m, dir ? S_IFDIR | 0755 : S_IFREG | 0644);
-	(void)sshbuf_put_u32(m, 1000000000);
-	(void)sshbuf_put_u32(m, 1000000000);
+	(void)sshbuf_put_u32(m, FILE_TIME);
+	(void)sshbuf_put_u32(m, FILE_TIME);
 }
 
 static void
@@ -1190,8 +1191,43 @@ set_lanes(u_int what)
 		if (uploads_parts)
 			claimed = real = 0;
 	}
-	if (uploads_parts)
-		target_start(SOURCE, claimed);
+	if (in_parts)
+		target_start(uploads_parts ? SOURCE : claimed, claimed);
+}
+
+/*
+ * An earlier copy of the large file was interrupted. Its mark names the time of
+ * the source, and which parts are there.
+ */
+static void
+interrupt_before(u_int parts)
+{
+	uint64_t at, part = SFTP_PART_BYTES;
+	const u_char *mark;
+	struct stat st;
+	size_t len;
+	int fd;
+
+	if (parts == 0 || (!uploads_parts && (claimed < SFTP_PARALLEL_MIN ||
+	    claimed > TARGET_MAX)))
+		return;
+	if (stat("parts", &st) == -1)
+		finding("set up: %s", strerror(errno));
+	mark = target_interrupt(uploads_parts ? (uint64_t)st.st_mtime :
+	    FILE_TIME, parts, &len);
+	if (uploads_parts) {
+		claimed = real = target_size();
+		return;
+	}
+	if ((fd = __real_open("down", O_WRONLY|O_CREAT, 0644)) == -1)
+		finding("set up: %s", strerror(errno));
+	for (at = 0; at < claimed; at += part) {
+		if (parts >> at / part % 8 & 1)
+			(void)__real_pwrite(fd, target_source() + at,
+			    MINIMUM(part, claimed - at), at);
+	}
+	(void)__real_pwrite(fd, mark, len, claimed);
+	close(fd);
 }
 
 /*
@@ -1249,6 +1285,8 @@ converse(u_int what, u_int how)
 
 	if (resume && how & 0x40)
 		resume = SFTP_RESUME_CHECKED;
+	if (in_parts && resume == SFTP_RESUME_CHECKED)
+		interrupt_before(input_byte());
 	if ((conn = sftp_init(servers[0].in, servers[0].out,
 	    how & 0x80 ? 32 * 1024 : 0, requests, 0)) == NULL)
 		return;

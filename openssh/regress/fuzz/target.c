@@ -23,6 +23,7 @@
 
 #include "misc.h"
 #include "sftp-mark.h"
+#include "sftp-parts.h"
 #include "target.h"
 
 #define BLOCK	1024		/* bytes; where requests begin and end */
@@ -58,6 +59,29 @@ target_start(uint64_t bytes, uint64_t have)
 	mark_len = 0;
 	for (i = 0; i < TARGET_MAX / BLOCK; i++)
 		there[i] = (i + 1) * (uint64_t)BLOCK <= have || have >= source;
+}
+
+const u_char *
+target_interrupt(uint64_t mtime, u_int parts, size_t *len)
+{
+	static const u_char nonce[SFTP_MARK_NONCE];
+	struct sftp_parts p;
+	uint64_t offset, n;
+	int i;
+
+	target_start(source, 0);
+	sftp_parts_init(&p, source);
+	while ((i = sftp_parts_next(&p, &offset, &n)) != -1) {
+		if ((parts >> i % 8 & 1) == 0)
+			continue;
+		sftp_parts_copied(&p, i);
+		(void)target_write(offset, target_source() + offset, n);
+	}
+	(void)sftp_mark_put(&p, mtime, nonce, mark);
+	sftp_parts_free(&p);
+	*len = mark_len = sftp_mark_len(source);
+	size = source + mark_len;
+	return mark;
 }
 
 uint64_t

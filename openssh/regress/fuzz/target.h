@@ -36,6 +36,13 @@ const u_char *target_source(void);
 /* Starts a target for `source` bytes, of which the first `have` are there. */
 void	 target_start(uint64_t source, uint64_t have);
 
+/*
+ * The target is what an interrupted copy has left of a source of that time: of
+ * its parts, those are there whose number modulo 8 is a bit of `parts`, and its
+ * mark. Returns the mark, and sets its length (bytes).
+ */
+const u_char *target_interrupt(uint64_t mtime, u_int parts, size_t *len);
+
 /* Returns the target's size (bytes). */
 uint64_t target_size(void);
 
