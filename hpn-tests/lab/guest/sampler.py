@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import stat
 import subprocess
 import threading
 import time
@@ -88,6 +89,8 @@ def arrived(spec):
         there = os.stat(copy_path(spec))
     except FileNotFoundError:
         return 0
+    if stat.S_ISDIR(there.st_mode):
+        return there.st_size            # more than 0: it has begun
     # A copy in parts is as long as its source from the beginning.
     return min(there.st_size, 512 * there.st_blocks)
 
