@@ -46,6 +46,8 @@ FOUND = {
             b"\x4e\x4e\x4e\x4a\x4e\x4a\x01\x00\x05\x09\x70\x4e",
         # A tree to upload, of more directories than descriptors, and 200 ms
         "descriptors": b"\x02\x00\x00\x00\x00\x00\xff\xa0\x00\x06",
+        # A file named "..", to which nothing can be written
+        "parent": b"\x00\x00\x03\x40\x01\xc1\x01users-gro\x04\x05",
     },
 }
 RANDOM = {"window": 300, "wire": 300, "server": 200, "client": 30}

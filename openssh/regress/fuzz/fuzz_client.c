@@ -1007,6 +1007,18 @@ check_path(const char *path)
 		finding("writes to \"%s\"", path);
 }
 
+/*
+ * Returns 1 if a path is that of a parent directory. A server may say that ".."
+ * is a file. As stock does, the client tries to write to it, and can't.
+ */
+static int
+is_parent(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return base != NULL && strcmp(base, "/..") == 0;
+}
+
 int
 __wrap_open(const char *path, int flags, ...)
 {
@@ -1014,7 +1026,7 @@ __wrap_open(const char *path, int flags, ...)
 	int fd;
 
 	va_start(args, flags);
-	if (flags & (O_WRONLY|O_RDWR|O_CREAT))
+	if (flags & (O_WRONLY|O_RDWR|O_CREAT) && !is_parent(path))
 		check_path(path);
 	fd = __real_open(path, flags, va_arg(args, u_int));
 	va_end(args);
