@@ -1,6 +1,11 @@
 """The pages are what the results give."""
 
+import os
+import re
+
 import page
+
+NETEM = os.path.join(page.TOP, "hpn-tests", "netem")
 
 
 def test_page():
@@ -52,10 +57,20 @@ def test_sanitized():
         assert r["findings"] == 0, r
 
 
+def rows_of_copies():
+    """Those that `make check-copies` measures."""
+    rows = set()
+    for name in ("connections", "sessions", "buffers"):
+        with open(os.path.join(NETEM, f"test_{name}.py")) as f:
+            rows |= set(re.findall(r'^@scenario\("(.*?)"', f.read(), re.M))
+    return {row for row in rows if not row.startswith("says-")}
+
+
 def test_copies():
-    """Nothing was missed; eight connections take at most a sixth of stock's
-    time, and auto a fifth."""
+    """All rows were measured, and nothing was missed; eight connections take
+    at most a sixth of stock's time, and auto a fifth."""
     rows = {r["row"]: r for r in page.read("copies")}
+    assert set(rows) == rows_of_copies()
     assert [r["row"] for r in rows.values() if r["missed"]] == []
     for direction in ("get", "put"):
         took_s = rows[f"connections-quick-{direction}"]["seconds"]
