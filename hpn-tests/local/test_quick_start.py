@@ -361,7 +361,8 @@ def test_what_comes_later(home):
     """Where the order could matter, the session is not sent early."""
     home.sshd()
     remember(home)
-    for options in (["-tt"], ["-A"], ["-C"], ["-L", "4444:h:1"],
+    for options in (["-tt"], ["-A"], ["-C"], ["-X"], ["-L", "4444:h:1"],
+                    ["-R", "0:h:1"], ["-o", "ControlMaster=auto"],
                     ["-o", "PermitLocalCommand=yes", "-o",
                      "LocalCommand=true"],
                     ["-o", f"ControlPath={home.path('c')}"]):
