@@ -379,11 +379,12 @@ def test_a_file_after_a_tree(tmp_path, monkeypatch, kind):
 
 
 @pytest.mark.parametrize("tool", ["scp", "sftp", "scp-3"])
-def test_directory_that_ends_once(tmp_path, odd, tree, tool):
+@pytest.mark.parametrize("fault", ["end-is-once", "end-is-late"])
+def test_directory_that_ends_once(tmp_path, odd, tree, tool, fault):
     """Two requests for names are under way. The first finds the end, and how
-    the server answers the second doesn't matter."""
+    and when the server answers the second doesn't matter."""
     (tree / "large").unlink()
-    assert copy(tmp_path, tool, "get", odd("end-is-once"), tree,
+    assert copy(tmp_path, tool, "get", odd(fault), tree,
                 tmp_path / "copy", "-r") == (0, "")
     assert digests(tmp_path / "copy") == digests(tree)
 
