@@ -58,8 +58,12 @@ session_read_errno(int fd, int error)
 	/* scp that has gone with replies to what it asked for in advance */
 	if (error == ECONNRESET && quick_pair_is_there())
 		return 0;
-	/* Not open for reading, as daemons leave it: there is no input. */
-	if (error == EBADF)
+	/*
+	 * Not open for reading, as daemons leave it, or a directory, or a
+	 * socket that listens: there is no input.
+	 */
+	if (error == EBADF || error == EISDIR || error == EINVAL ||
+	    error == ENOTCONN)
 		return 0;
 	return error != ENOMEM && is_character_device(fd) ? 0 : error;
 }

@@ -75,6 +75,9 @@ test_session_end(void)
 	TEST_START("session: errors of reading");
 	ASSERT_INT_EQ(session_read_errno(sock[0], EPIPE), 0);
 	ASSERT_INT_EQ(session_read_errno(sock[0], EBADF), 0);
+	ASSERT_INT_EQ(session_read_errno(sock[0], EISDIR), 0);
+	ASSERT_INT_EQ(session_read_errno(sock[0], EINVAL), 0);
+	ASSERT_INT_EQ(session_read_errno(sock[0], ENOTCONN), 0);
 	ASSERT_INT_EQ(session_read_errno(sock[0], ECONNRESET), ECONNRESET);
 	ASSERT_INT_EQ(session_read_errno(sock[0], EIO), EIO);
 	ASSERT_INT_EQ(session_read_errno(device, EIO), 0);
