@@ -88,7 +88,7 @@ test_facts(void)
 	ASSERT_U_INT_EQ(asked_in_3_s(S / 10), 7);
 	TEST_DONE();
 
-	TEST_START("connections=auto: none where it is not held, or nobody says so");
+	TEST_START("connections=auto: none where it is not held, or not known");
 	begin(GB, 1);
 	ASSERT_U_INT_EQ(asked_in_3_s(S / 30), 0);
 	begin(GB, 1);
@@ -96,7 +96,7 @@ test_facts(void)
 	ASSERT_U_INT_EQ(asked_in_3_s(S / 10), 0);
 	TEST_DONE();
 
-	TEST_START("connections=auto: each connection is held as the first one is");
+	TEST_START("connections=auto: each one is held as the first one is");
 	begin(GB, 1);
 	sftp_lane(1)->state = sftp_lane(2)->state = SFTP_LANE_OPEN;
 	ASSERT_U_INT_EQ(asked_in_3_s(S / 10), 4);
@@ -149,7 +149,7 @@ test_pause(void)
 	ASSERT_INT_EQ(asks_after(10 * S), 0);
 	TEST_DONE();
 
-	TEST_START("connections=auto: none while the copy has something else to do");
+	TEST_START("connections=auto: none while the copy does something else");
 	begin(GB, 1);
 	(void)sftp_bottleneck_now(SFTP_FILES);
 	ASSERT_U_INT_EQ(asked_in_3_s(S / 10), 0);
