@@ -95,13 +95,37 @@ sftp_tree_release_file(struct sftp_tree *tree, struct worker *w, int failed)
 	wake_end_waiters(tree);
 }
 
+/* Of trees whose files are copied one after the other */
+static struct {
+	int copies;	/* 1: one of their files is copied */
+	int id;		/* its number in sftp-incomplete.h; -1: none */
+} alone = { 0, -1 };
+
+int
+sftp_tree_run_alone(struct sftp_job *job)
+{
+	int r;
+
+	alone.copies = 1;
+	r = job->run(job);
+	if (r != 0 && interrupted)
+		sftp_incomplete_say(alone.id);
+	sftp_incomplete_end(alone.id);
+	alone.id = -1;
+	alone.copies = 0;
+	return r;
+}
+
 int
 sftp_tree_begin_file(struct sftp_tree *tree, const char *path)
 {
 	struct worker *w;
 
-	if (tree == NULL)
+	if (tree == NULL) {
+		if (alone.copies && alone.id == -1)
+			alone.id = sftp_incomplete_begin(path);
 		return 0;
+	}
 	while (!sftp_slots_may_open(&tree->slots) && !interrupted)
 		sftp_fiber_wait(tree->fibers, &tree->open_waiters);
 	if (interrupted) {
@@ -167,8 +191,10 @@ sftp_tree_file_sent(struct sftp_tree *tree)
 {
 	struct worker *w;
 
-	if (tree == NULL)
+	if (tree == NULL) {
+		sftp_incomplete_sent(alone.id);
 		return;
+	}
 	w = current_worker(tree);
 	sftp_incomplete_sent(w->incomplete_id);
 	set_complete(tree, w);

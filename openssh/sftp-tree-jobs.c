@@ -151,7 +151,7 @@ run_in_caller(struct sftp_tree *tree, struct sftp_job *job)
 		sftp_tree_wait_for_end(tree);
 	sftp_count_next();
 	if (tree == NULL)
-		return job->run(job);
+		return sftp_tree_run_alone(job);
 	tree->slots.alone = 1;
 	r = job->run(job);
 	tree->slots.alone = 0;

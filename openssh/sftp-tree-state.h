@@ -125,6 +125,13 @@ void	 sftp_tree_run_job(struct sftp_fiber *fiber, void *ctx);
 void	 sftp_tree_set_sent(struct sftp_tree *tree, struct worker *w);
 
 /*
+ * sftp-tree-file.c: runs the job of a file of a tree that is copied without a
+ * struct sftp_tree. Returns 0, or -1 if it failed. After ^C it names the file
+ * if that is incomplete.
+ */
+int	 sftp_tree_run_alone(struct sftp_job *job);
+
+/*
  * sftp-tree-file.c: frees what a job held for its file, which is copied, or has
  * failed.
  */

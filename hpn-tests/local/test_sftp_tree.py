@@ -130,14 +130,16 @@ def test_few_handles_of_one_server(tmp_path, few, number):
 
 
 @BOTH
-@pytest.mark.parametrize("kib", [40000, 300000])
-def test_little_memory(tmp_path, odd, direction, kib):
-    """Of addresses, as stock's scp needs 20,000 KiB."""
+@pytest.mark.parametrize("limit", ["-v 40000", "-v 300000", "-d 8000",
+                                   "-d 80000"])
+def test_little_memory(tmp_path, odd, direction, limit):
+    """Of addresses, as stock's scp needs 20,000 KiB, or of private memory. The
+    server is slow, so that as many files are under way as may be."""
     tree = flat(tmp_path / "tree", 300)
-    server = program(tmp_path / "unlimited", "ulimit -S -v unlimited; exec " +
-                     odd("few", 1000))
+    server = program(tmp_path / "unlimited", "ulimit -S -v unlimited; "
+                     "ulimit -S -d unlimited; exec " + odd("slow", 1000))
     argv, _ = client("scp", direction, server, tree, tmp_path / "copy", "-r")
-    assert run(["sh", "-c", f'ulimit -S -v {kib}; exec "$0" "$@"', *argv],
+    assert run(["sh", "-c", f'ulimit -S {limit}; exec "$0" "$@"', *argv],
                tmp_path) == (0, "")
     assert digests(tmp_path / "copy") == digests(tree)
 
@@ -454,13 +456,19 @@ def test_wrong_number_of_files(tmp_path, tool, number):
 
 # What is left incomplete
 
+# Those of the default, and one after the other
+FILES = pytest.mark.parametrize("files", [[], ["-X", "files=1"]])
+
+
 @BOTH
+@FILES
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
-def test_lost_connection(tmp_path, odd, tool, direction):
+def test_lost_connection(tmp_path, odd, tool, direction, files):
     """Each file that didn't arrive whole is named."""
     tree = flat(tmp_path / "tree", 100, 300000)
-    status, error = copy(tmp_path, tool, direction, odd("closes", 100), tree,
+    argv, batch = client(tool, direction, odd("closes", 100), tree,
                          tmp_path / "copy", "-r")
+    status, error = run([argv[0], *files, *argv[1:]], tmp_path, input=batch)
     assert status != 0
     dest = tmp_path / "copy"
     torn = {str(dest / name) for name in os.listdir(dest)
@@ -489,12 +497,13 @@ def test_broken_pipe(tmp_path, odd, tool):
 
 
 @BOTH
+@FILES
 @pytest.mark.parametrize("number", [60, 150])
-def test_interrupted(tmp_path, odd, direction, number):
+def test_interrupted(tmp_path, odd, direction, number, files):
     """sftp goes on after ^C. It names what is not whole and nothing else."""
     tree = flat(tmp_path / "tree", 80, 600000)
     dest = tmp_path / "copy"
-    argv = [f"{OURS}/sftp", "-q", "-D", odd("interrupts", number)]
+    argv = [f"{OURS}/sftp", "-q", *files, "-D", odd("interrupts", number)]
     status, error = run(argv, tmp_path, input=f"{direction} -r {tree} {dest}")
     assert status == 0
     torn = {name for name in os.listdir(dest)
