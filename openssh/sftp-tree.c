@@ -40,8 +40,8 @@ extern int showprogress;
 static u_int files_max = SFTP_SLOTS_FILES;
 
 /*
- * Bytes of address space for a job's stack and buffers. All jobs together take
- * at most half of RLIMIT_AS.
+ * Bytes of memory for a job's stack and buffers. All jobs together take at most
+ * half of RLIMIT_AS, and of RLIMIT_DATA.
  */
 #define JOB_SIZE	(2 * 1024 * 1024)
 
@@ -87,6 +87,9 @@ tree_new(u_int handles,
 	if (getrlimit(RLIMIT_AS, &rl) == 0)
 		sftp_slots_limit(&slots, rl.rlim_cur / JOB_SIZE);
 #endif
+	/* On Linux it is for all private memory, stacks included. */
+	if (getrlimit(RLIMIT_DATA, &rl) == 0)
+		sftp_slots_limit(&slots, rl.rlim_cur / JOB_SIZE);
 	sftp_slots_limit(&slots, handles);
 	if (!sftp_slots_parallel(&slots))
 		return NULL;
