@@ -140,6 +140,18 @@ def test_sysctls_that_cant_be_set(machine, tmp_path):
     assert machine.install() == "" and machine.remove() == ""
 
 
+def test_without_its_file(machine):
+    """dpkg does not install it where path-exclude says so, or it was deleted:
+    nothing happens then, until the next boot."""
+    machine.install()
+    (machine.root / "usr/lib/sysctl.d" / CONF).unlink()
+    assert machine.upgrade() == "" and machine.remove() == ""
+    assert machine.values() == RAISED
+    assert not (machine.root / "var/lib/openssh-bdp-tuning").exists()
+    machine.set(LINUX)
+    assert machine.install() == "" and machine.values() == LINUX
+
+
 def test_read_only(machine):
     """/proc/sys that is mounted read-only, where one may mount."""
     script = os.path.join(OVERLAY, "tuning.postinst")
