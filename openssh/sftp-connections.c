@@ -320,6 +320,12 @@ sftp_connections_first(const char *program, char *const argv[])
 	set_number(direct && asked == 0 ? 1 : asked);
 }
 
+void
+sftp_connections_follow(u_int n)
+{
+	spacing.kept = n;
+}
+
 int
 sftp_connections_is_one(void)
 {

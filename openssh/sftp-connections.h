@@ -33,6 +33,12 @@
  */
 void	 sftp_connections_first(const char *program, char *const argv[]);
 
+/*
+ * Says how many times more sftp_connections_first() will be called at most:
+ * lanes leave a place for each.
+ */
+void	 sftp_connections_follow(u_int n);
+
 /* Says that the program is an sftp server, not ssh, which takes options. */
 void	 sftp_connections_direct(void);
 

@@ -29,6 +29,11 @@ sftp_spacing_begin(struct sftp_spacing *s, double now_s)
 int
 sftp_spacing_may(const struct sftp_spacing *s, double now_s)
 {
-	return s->n < SFTP_SPACING_MAX ||
-	    now_s - s->began_s[s->n % SFTP_SPACING_MAX] > SFTP_SPACING_S;
+	u_int most;
+
+	if (s->kept >= SFTP_SPACING_MAX)
+		return 0;
+	most = SFTP_SPACING_MAX - s->kept;
+	return s->n < most || now_s - s->began_s[(s->n - most) %
+	    SFTP_SPACING_MAX] > SFTP_SPACING_S;
 }

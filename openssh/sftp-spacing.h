@@ -30,12 +30,16 @@
 struct sftp_spacing {
 	double began_s[SFTP_SPACING_MAX];	/* ring */
 	u_int n;			/* connections that began, in all */
+	u_int kept;			/* places for what begins unasked */
 };
 
 /* Notes that a connection begins. */
 void	 sftp_spacing_begin(struct sftp_spacing *s, double now_s);
 
-/* Returns 1 if one more connection may begin, else 0. */
+/*
+ * Returns 1 if one more connection may begin, else 0. s->kept places are left
+ * for others, which begin when they do.
+ */
 int	 sftp_spacing_may(const struct sftp_spacing *s, double now_s);
 
 #endif /* SFTP_SPACING_H */

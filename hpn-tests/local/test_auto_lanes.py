@@ -84,6 +84,24 @@ def test_without_pace(large, direction):
     assert len(large.pids()) == 8
 
 
+def test_several_sources(large):
+    """scp connects once for each, and keeps places for those to come: no more
+    than five connections begin at once."""
+    sources = [large.source, large.path / "second", large.path / "third"]
+    for source in sources[1:]:
+        os.link(large.source, source)
+    large.dest.mkdir()
+    large.serve(rate=40)
+    argv, _ = large.argv("scp", "get", large.source, large.dest, lanes=5)
+    at = argv.index(f"x:{large.source}")
+    argv[at:at + 1] = [f"x:{source}" for source in sources]
+    assert run(list(map(str, argv)), large.path) == (0, "")
+    for source in sources:
+        assert filecmp.cmp(large.source, large.dest / source.name,
+                           shallow=False)
+    assert len(large.pids()) == 5
+
+
 @BOTH
 def test_auto_stays_at_one(large, direction):
     """ssh says that nothing holds it up. The file is copied as ever: it has no

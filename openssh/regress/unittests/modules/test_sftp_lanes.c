@@ -263,6 +263,24 @@ test_spacing(void)
 	ASSERT_INT_EQ(sftp_spacing_may(&s, 31), 0);
 	ASSERT_INT_EQ(sftp_spacing_may(&s, 31.1), 1);
 	TEST_DONE();
+
+	TEST_START("places that are kept for others");
+	memset(&s, 0, sizeof(s));
+	s.kept = 2;
+	for (i = 0; i < 3; i++) {
+		ASSERT_INT_EQ(sftp_spacing_may(&s, 1), 1);
+		sftp_spacing_begin(&s, 1);
+	}
+	ASSERT_INT_EQ(sftp_spacing_may(&s, 31), 0);
+	ASSERT_INT_EQ(sftp_spacing_may(&s, 31.1), 1);
+	/* One of the two comes. */
+	s.kept = 1;
+	sftp_spacing_begin(&s, 20);
+	ASSERT_INT_EQ(sftp_spacing_may(&s, 20), 0);
+	ASSERT_INT_EQ(sftp_spacing_may(&s, 31.1), 1);
+	s.kept = 100;
+	ASSERT_INT_EQ(sftp_spacing_may(&s, 1000), 0);
+	TEST_DONE();
 }
 
 static void
