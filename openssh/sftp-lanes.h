@@ -50,7 +50,7 @@ struct sftp_lane {
 	struct sftp_conn *conn;	/* NULL until it is open */
 	int fd_in, fd_out;
 	pid_t pid;		/* of what carries it; -1: none of its own */
-	double began_s;		/* when it began to open; later by ^Z's time */
+	double began_s;		/* when it began to open; ^Z moves it */
 	int heard;		/* 1: something came */
 	uint64_t heard_then;	/* of all lanes, how often, at the last look */
 	double looked_s;	/* time of that look; 0: no reply was due */

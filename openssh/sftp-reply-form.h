@@ -27,9 +27,9 @@ struct sshbuf;
  */
 
 /*
- * Returns the type (SSH2_FXP_*) that a request has to sftp_reply_is_formed(). A
- * request of at least five bytes to flush a file has that of FSETSTAT: a status
- * answers it, too, while other extensions have replies of their own.
+ * Returns the type (SSH2_FXP_*) by which sftp_reply_is_formed() judges the
+ * reply to a request, which has at least five bytes. To flush a file counts as
+ * FSETSTAT: a status answers both. Other extensions have replies of their own.
  */
 u_char	 sftp_reply_request(const struct sshbuf *m);
 

@@ -30,7 +30,7 @@
 struct sftp_spacing {
 	double began_s[SFTP_SPACING_MAX];	/* ring */
 	u_int n;			/* connections that began, in all */
-	u_int kept;			/* places for what begins unasked */
+	u_int kept;			/* places for those to come */
 };
 
 /* Notes that a connection begins. */
@@ -38,7 +38,7 @@ void	 sftp_spacing_begin(struct sftp_spacing *s, double now_s);
 
 /*
  * Returns 1 if one more connection may begin, else 0. s->kept places are left
- * for others, which begin when they do.
+ * for connections that begin without a call of this.
  */
 int	 sftp_spacing_may(const struct sftp_spacing *s, double now_s);
 

@@ -858,8 +858,8 @@ next_reply(const struct pollfd *pfd, nfds_t npfd)
 }
 
 /*
- * The client waits for what does not come. It may if the first lane's server
- * has broken off: that one ends then.
+ * The client waits for what does not come. It may wait for the server of the
+ * first lane if that was not honest: that server ends then.
  */
 static void
 wait_in_vain(const char *what)
