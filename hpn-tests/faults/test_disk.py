@@ -70,12 +70,11 @@ def test_output_full(place, small, who, over):
         assert some_line(lines, "write to standard output: No space left")
 
 
-@pytest.mark.parametrize("unreadable", ["/proc/self/mem", "/"])
-def test_input_fails(place, unreadable):
+def test_input_fails(place):
     """A standard input that can't be read hasn't ended: in the middle of a
     file it is a bad disk."""
     ends = Ends(place)
-    status, lines = shell(ends, f'"$@" cat < {unreadable}')
+    status, lines = shell(ends, '"$@" cat < /proc/self/mem')
     assert status == 255 and len(lines) == 1, (status, lines)
     assert some_line(lines, "read from standard input: ")
     record("standard input can't be read", "ours", "error")
@@ -83,10 +82,10 @@ def test_input_fails(place, unreadable):
 
 @pytest.mark.parametrize("line", ['"$@" cat {} | head -c 1 > /dev/null',
                                   '"$@" true < {}', '"$@" cat < /dev/null',
-                                  '"$@" cat 0> /dev/null'])
+                                  '"$@" cat 0> /dev/null', '"$@" cat < /'])
 def test_no_error(place, line):
     """A reader that has what it wants; a command that wants no input; an
-    input that is not to be read, as nohup's."""
+    input that is not to be read, as nohup's; a directory."""
     assert shell(Ends(place), line.format(f"{place.path('source')}")) == \
         (0, [])
 
