@@ -435,12 +435,13 @@ def test_client_that_reads_late(tmp_path, session):
     deadline.cancel()
 
 
-def test_client_that_writes_and_reads_late(tmp_path, session):
+@pytest.mark.parametrize("count, size", [(16000, 32 << 10), (60000, 256)])
+def test_client_that_writes_and_reads_late(tmp_path, session, count, size):
     """Once 256 KiB of replies wait, too, the server takes no more of what it
-    is sent than it can process."""
+    is sent than it can process, large requests or small ones."""
     handle = session.open(tmp_path / "file", flags=WRITE | CREATE)
-    before, count = session.memory("VmHWM"), 16000
-    body = string(handle) + struct.pack(">Q", 0) + string(bytes(32 << 10))
+    before = session.memory("VmHWM")
+    body = string(handle) + struct.pack(">Q", 0) + string(bytes(size))
     deadline = threading.Timer(120, session.process.kill)
     deadline.start()
     for sent in range(count):
