@@ -455,7 +455,8 @@ def test_strict(home, relay, kind):
 
 
 def test_order_of_host_key_algorithms(home, relay):
-    """known_hosts decides it, on the second connection too."""
+    """known_hosts decides it, on the second connection too, which is made only
+    where it has to be."""
     subprocess.run([f"{STOCK}/ssh-keygen", "-q", "-t", "ecdsa", "-N", "",
                     "-f", home.path("ecdsa")], check=True)
     shutil.copy(home.path("ecdsa"), home.path("host"))
@@ -463,6 +464,8 @@ def test_order_of_host_key_algorithms(home, relay):
     remember(home)
     good(login(home, quick="no"))
     relay.counted()
+    silent(home)
+    assert relay.counted() == 1
     relay.mode = "close"
     silent(home)
     relay.mode = "pass"

@@ -183,21 +183,26 @@ pthread_create(pthread_t *t, const pthread_attr_t *a, routine *f, void *p)
 """
 
 
+def preload(tmp_path, source):
+    """The path of what LD_PRELOAD takes, made of C."""
+    (tmp_path / "preload.c").write_text(source)
+    done = run(["cc", "-shared", "-fPIC", "-o", "preload.so", "preload.c",
+                "-ldl"], tmp_path)
+    if done[0] != 0:
+        pytest.skip(f"no C compiler: {done[1]}")
+    return str(tmp_path / "preload.so")
+
+
 @pytest.mark.parametrize("tool, direction", [
     ("scp", "get"), ("scp", "put"), ("scp-3", "get")])
 @pytest.mark.parametrize("threads", [0, 5])
 def test_few_threads(tmp_path, odd, tool, direction, threads):
-    (tmp_path / "few.c").write_text(NO_THREADS)
-    done = run(["cc", "-shared", "-fPIC", "-o", "few.so", "few.c", "-ldl"],
-               tmp_path)
-    if done[0] != 0:
-        pytest.skip(f"no C compiler: {done[1]}")
+    few = preload(tmp_path, NO_THREADS)
     tree = nested(tmp_path / "tree", dirs=2, files=3)
     argv, _ = client(tool, direction, odd("few", 1000), tree,
                      tmp_path / "copy", "-rp")
     assert run(argv, tmp_path, env={
-        **os.environ, "THREADS": str(threads),
-        "LD_PRELOAD": str(tmp_path / "few.so")}) == (0, "")
+        **os.environ, "THREADS": str(threads), "LD_PRELOAD": few}) == (0, "")
     assert digests(tmp_path / "copy") == digests(tree)
 
 
@@ -342,6 +347,55 @@ def test_file_that_cannot_be_read(tmp_path, odd, what, build):
     assert 'read local "tree/0": Input/output error' in error
     assert len(error.splitlines()) == 3, error
     assert (tmp_path / "copy" / "0").read_bytes() == b""
+    for path in (tmp_path / "copy" / "0", tree / "0"):
+        path.unlink()
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
+BAD_BLOCK = """
+#define _GNU_SOURCE
+#include <sys/stat.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <unistd.h>
+
+ssize_t
+read(int fd, void *p, size_t len)
+{
+	ssize_t (*real)(int, void *, size_t) = dlsym(RTLD_NEXT, "read");
+	struct stat st;
+	off_t at;
+
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_size == BAD_SIZE) {
+		at = lseek(fd, 0, SEEK_CUR);
+		if (at >= BAD_FROM) {
+			errno = EIO;
+			return -1;
+		}
+		len = len < BAD_FROM - at ? len : BAD_FROM - at;
+	}
+	return real(fd, p, len);
+}
+"""
+
+
+def test_bad_block_of_a_file(tmp_path, odd):
+    """A read error while WRITEs are outstanding is told once. What came before
+    is there, and the other files are whole."""
+    size, start = 700001, 600000
+    bad = preload(tmp_path, f"#define BAD_SIZE {size}\n"
+                  f"#define BAD_FROM {start}\n{BAD_BLOCK}")
+    tree = flat(tmp_path / "tree", 20, 300000)
+    (tree / "0").write_bytes(content(size))
+    argv, _ = client("scp", "put", odd("few", 1000), tree,
+                     tmp_path / "copy", "-r")
+    status, error = run(argv, tmp_path, env={**os.environ, "LD_PRELOAD": bad})
+    assert status == 1
+    assert len(error.splitlines()) == 3, error
+    assert error.count('tree/0": Input/output error') == 1
+    there = (tmp_path / "copy" / "0").read_bytes()
+    assert there == (tree / "0").read_bytes()[:start]
     for path in (tmp_path / "copy" / "0", tree / "0"):
         path.unlink()
     assert digests(tmp_path / "copy") == digests(tree)
