@@ -104,6 +104,26 @@ def test_scp(home, direction, size):
         assert done.sent_early[0] > min(size, EDGE)
 
 
+def test_full_disk(home):
+    """What was written stays there, as with stock, up to the first WRITE that
+    failed; the first bytes went out with the login."""
+    full = home.path("full")
+    os.mkdir(full)
+    home.run(["mount", "-t", "tmpfs", "-o", "size=2m", "full", full])
+    remember(home)
+    path = source(home, 4 * LARGE)
+    seen = f"/proc/{home.holder.pid}/root{full}/copy"
+    for quick in ("yes", "no"):
+        done = scp(home, path, f"{HOST}:{full}/copy", quick=quick)
+        assert done.status == 1 and len(done.sent_early) == (quick == "yes")
+        with open(seen, "rb") as f:
+            left = f.read()
+        os.unlink(seen)
+        # A WRITE that failed may have written part of its data.
+        assert 1.5 * LARGE < len(left) <= 2 * LARGE
+        assert content(4 * LARGE).startswith(left)
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 def test_into_a_directory(home, size):
     remember(home)
