@@ -67,6 +67,7 @@ class Hostile(paramiko.Transport):
         super().__init__(sock, server_sig_algs=False)
         self.extensions = extensions
         self.heard = []                 # kinds of messages
+        self.longest = 0                # bytes of data in one
         self.probes = self.open_probes = 0
         self.least_answer_s = PATIENCE_S
         self.probed = lambda answer: answer()
@@ -114,6 +115,8 @@ class Hostile(paramiko.Transport):
         message, m = self.messages()
         self.heard.append(message)
         body = m.asbytes()
+        if message == MSG_DATA:
+            self.longest = max(self.longest, len(body) - 8)
         if message == MSG_PING:
             self.probe(MSG_PONG, Raw(body))
         elif message == MSG_REQUEST and \

@@ -4,6 +4,7 @@ costs no time of the CPU."""
 
 import os
 import signal
+import threading
 
 import pytest
 
@@ -99,6 +100,42 @@ def test_ssh(place, window, packet):                    # noqa: F811
     takes_no_more(client.server, client.channel, window, packet)
     assert client.works()
     assert cpu_s(client.ssh.pid) - before_s < 1
+    assert client.end()[0] == 0
+
+
+LONGEST = 256 << 10                     # bytes of data: what is read ahead
+MUCH = 32 << 20
+
+
+@pytest.mark.parametrize("window", [MUCH, 2 ** 32 - 1])
+def test_sshd_packets_of_any_size(place, window):       # noqa: F811
+    """Much data for who takes packets of 4 GiB: all of it arrives, and no packet
+    has more than is read ahead. Stock sends some of several MiB."""
+    server = Server(place)
+    server.client.takes(window, 2 ** 32 - 1)
+    channel = server.session(f"head -c {MUCH} /dev/zero")
+    received = 0
+    while data := channel.recv(1 << 20):
+        received += len(data)
+    assert received == MUCH
+    assert 2 ** 15 <= server.client.longest <= LONGEST
+    server.client.takes(WINDOW, 2 ** 15)
+    assert server.works()
+    server.finish()
+
+
+@pytest.mark.parametrize("window", [MUCH, 2 ** 32 - 1])
+def test_ssh_packets_of_any_size(place, window):        # noqa: F811
+    client = Client(place, takes=(window, 2 ** 32 - 1))
+    reader = threading.Thread(target=client.ssh.stdin.write,
+                              args=(bytes(MUCH),), daemon=True)
+    reader.start()
+    received = 0
+    while received < MUCH:
+        received += len(client.channel.recv(1 << 20))
+    reader.join()
+    assert 2 ** 15 <= client.server.longest <= LONGEST
+    assert client.works()
     assert client.end()[0] == 0
 
 
