@@ -30,12 +30,18 @@
 /* Algorithms of keys that are touched */
 #define TOUCHED		"sk-*"
 
+int
+copy_lane_is_one(void)
+{
+	return getenv(COPY_LANE_ENV) != NULL;
+}
+
 void
 copy_lane_login(char **pubkey_algorithms, int *batch_mode)
 {
 	char *without;
 
-	if (getenv(COPY_LANE_ENV) == NULL)
+	if (!copy_lane_is_one())
 		return;
 	*batch_mode = 1;
 	ssh_signal(SIGALRM, SIG_DFL);
@@ -52,6 +58,6 @@ copy_lane_login(char **pubkey_algorithms, int *batch_mode)
 void
 copy_lane_logged_in(void)
 {
-	if (getenv(COPY_LANE_ENV) != NULL)
+	if (copy_lane_is_one())
 		(void)alarm(0);
 }

@@ -24,6 +24,9 @@
  */
 #define COPY_LANE_ENV		"SSH_COPY_LANE"
 
+/* In ssh: returns 1 if it is such a connection, else 0. */
+int	 copy_lane_is_one(void);
+
 /*
  * In ssh, before the login: if it is such a connection, removes the algorithms
  * whose keys want to be touched from the list, sets *batch_mode to 1, and has

@@ -29,6 +29,7 @@
 
 #include "openbsd-compat/sys-queue.h"
 
+#include "copy-lane.h"
 #include "dispatch.h"
 #include "kex.h"
 #include "log.h"
@@ -38,6 +39,7 @@
 #include "quick-kex.h"
 #include "quick-known.h"
 #include "quick-login.h"
+#include "quick-pair.h"
 #include "quick-start.h"
 #include "ssh2.h"
 #include "sshbuf.h"
@@ -334,6 +336,10 @@ quick_kex_is_wrong(struct ssh *ssh, int *timeout_ms)
 
 	if (q.state != WRONG)
 		return 0;
+	/* One place is kept for each further connection (sftp-spacing.h). */
+	if (copy_lane_is_one())
+		fatal("The server is not as it was remembered");
+	quick_pair_say_again();
 	q.state = AGAIN;
 	*timeout_ms = q.given_ms;
 	/* A server that was given less than the user's time gets all of it. */

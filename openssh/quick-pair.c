@@ -153,6 +153,9 @@ take_message(const u_char *m)
 	case QUICK_PAIR_ASKS:
 		heard.told.asks = 1;
 		break;
+	case QUICK_PAIR_AGAIN:
+		heard.told.again = 1;
+		break;
 	case QUICK_PAIR_WIDE:
 	case QUICK_PAIR_NARROW:
 		heard.wide = m[0] == QUICK_PAIR_WIDE;
@@ -364,6 +367,12 @@ void
 quick_pair_say_asks(void)
 {
 	(void)say(QUICK_PAIR_ASKS);
+}
+
+void
+quick_pair_say_again(void)
+{
+	(void)say(QUICK_PAIR_AGAIN);
 }
 
 int

@@ -34,6 +34,8 @@
  *			connection is a socket, 0 if it goes through a proxy
  *			QUICK_PAIR_ASKS: before that, if a login like this one
  *			would ask somebody, or its host's key is in no file
+ *			QUICK_PAIR_AGAIN: before that, if this ssh has connected
+ *			a second time
  *			QUICK_PAIR_HELD: how long the connection was held up
  *			(see tcp-held.h) in all, and its least RTT: 8 bytes
  *			each (us), most significant first
@@ -56,6 +58,7 @@
 #define QUICK_PAIR_SEND		'+'
 #define QUICK_PAIR_OWN		'c'
 #define QUICK_PAIR_ASKS		'a'
+#define QUICK_PAIR_AGAIN	'r'
 #define QUICK_PAIR_HELD		'u'
 #define QUICK_PAIR_WIDE		'v'
 #define QUICK_PAIR_NARROW	'i'
@@ -100,6 +103,7 @@ struct quick_pair_told {
 	int	 connections;	/* CopyConnections; 0: auto */
 	int	 socket;	/* 1: the connection is a socket */
 	int	 asks;		/* 1: further logins would fail, or ask */
+	int	 again;		/* 1: ssh has connected a second time */
 };
 
 /* Has a function called if quick_pair_wait() hears that ssh has logged in. */
@@ -148,6 +152,9 @@ void	 quick_pair_own(int connections, int socket);
 
 /* Says QUICK_PAIR_ASKS. Call it before quick_pair_own(). */
 void	 quick_pair_say_asks(void);
+
+/* Says QUICK_PAIR_AGAIN. Call it before quick_pair_own(). */
+void	 quick_pair_say_again(void);
 
 /* Returns 1 if scp has asked to be told how long the connection is held up. */
 int	 quick_pair_is_watched(void);

@@ -82,6 +82,7 @@ static struct {
 	char **argv;
 } first;
 static struct sftp_spacing spacing;
+static int again;		/* 1: ssh's second connection is in there */
 static int direct;		/* 1: it is an sftp server */
 static int asked = -1;		/* -X connections=; 0: auto; -1: not given */
 static int paced = 1;		/* 0: -X pace=off */
@@ -256,6 +257,9 @@ number(void)
 	int n = asked;
 
 	quick_pair_told(&told);
+	if (told.again && !again)
+		sftp_spacing_begin(&spacing, monotime_double());
+	again |= told.again;
 	if (n == -1)
 		n = told.own ? told.connections : 1;
 	if (told.here)
@@ -316,6 +320,7 @@ sftp_connections_first(const char *program, char *const argv[])
 			first.argv[n++] = xstrdup(argv[i]);
 	}
 	sftp_spacing_begin(&spacing, monotime_double());
+	again = 0;
 	/* A server of -D doesn't say what it waits for. */
 	set_number(direct && asked == 0 ? 1 : asked);
 }

@@ -38,9 +38,9 @@ def relay(home):
 
 
 def login(place, *options, quick="yes", level="DEBUG1",     # noqa: F811
-          command="echo ran"):
+          command="echo ran", **kwargs):
     return place.run(place.ssh("-o", f"QuickStart={quick}", *options, HOST,
-                               command, port=PORT, level=level))
+                               command, port=PORT, level=level), **kwargs)
 
 
 def good(done):
@@ -473,6 +473,17 @@ def test_order_of_host_key_algorithms(home, relay):
     first, second, stock = [packets(c.sent)[0][1][17:]
                             for c in relay.connections]
     assert first == second == stock and b"ecdsa" in stock
+
+
+def test_a_further_connection_of_scp(home, relay):
+    """It has one place in the pace, so it does not connect a second time."""
+    remember(home)
+    restart(home, "KexAlgorithms ecdh-sha2-nistp384")
+    relay.counted()
+    done = login(home, env={**os.environ, "SSH_COPY_LANE": "1"})
+    assert done.returncode == 255 and relay.counted() == 1
+    assert "not as it was remembered" in done.stderr
+    silent(home)
 
 
 def test_proxy(home, relay):

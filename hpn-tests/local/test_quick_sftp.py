@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from loopback import OURS, STOCK, place, read   # noqa: F401
+from quick_login import restart
 from sftp_tools import content, digests
 
 HOST = "root@127.0.0.1"
@@ -550,3 +551,17 @@ def test_several_connections(home, tool, what, direction):
     assert done.at_once
     assert digests(path) == digests(copy)
     assert re.search(r"copied in parts over [123] lanes", done.stderr)
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+def test_pace_of_a_wrong_guess(home, tool):
+    """The server has changed: ssh connects a second time, and that counts. No
+    more than five connections begin at once, as firewalls refuse a sixth."""
+    remember(home)
+    path, copy = source(home, 200 * LARGE), home.path("copy")
+    sshd = restart(home, OURS, SERVER, "KexAlgorithms ecdh-sha2-nistp384")
+    more = ["-X", "connections=8"]
+    done = scp(home, *more, path, f"{HOST}:{copy}") if tool == "scp" else \
+        sftp(home, f"put {path} {copy}\n", *more)
+    assert done.status == 0 and same(path, copy), done.stderr
+    assert len(re.findall(r"(?m)^Connection from", read(sshd.log))) == 5

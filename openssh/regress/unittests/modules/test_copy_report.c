@@ -127,6 +127,15 @@ asked(void)
 }
 
 static void
+twice(void)
+{
+	quick_pair_say_again();
+	start();
+	bdp_options_apply(conn.ssh, &options, NULL);
+	copy_report_logged_in(conn.ssh);
+}
+
+static void
 early(void)
 {
 	start();
@@ -183,6 +192,9 @@ static const struct {
 	    { .here = 1, .own = 1, .connections = 3 } },
 	{ "a login that asked", asked,
 	    { .here = 1, .own = 1, .connections = 3, .socket = 1, .asks = 1 } },
+	{ "a second connection", twice,
+	    { .here = 1, .own = 1, .connections = 3, .socket = 1,
+	    .again = 1 } },
 	{ "a host that is not known", unknown_host,
 	    { .here = 1, .own = 1, .connections = 3, .socket = 1, .asks = 1 } }
 };
@@ -203,6 +215,7 @@ test_told(void)
 		ASSERT_INT_EQ(told.connections, expected->connections);
 		ASSERT_INT_EQ(told.socket, expected->socket);
 		ASSERT_INT_EQ(told.asks, expected->asks);
+		ASSERT_INT_EQ(told.again, expected->again);
 		TEST_DONE();
 	}
 }
