@@ -23,6 +23,8 @@ KNOWN = {
                     "from a stock sender under BBR"),
     216: "stock's scp has 64 requests under way, fewer than its credit while "
          "they wait behind a lost segment",
+    311: "BBR stays in its start, as with stock: the send buffer is full of "
+         "segments in flight, which TCP takes for a pause of the program",
     480: "BBR's start overflows a queue of 0.29 BDP, as with raw TCP, but not "
          "with stock's window of 1.2 BDP"}
 
