@@ -80,9 +80,12 @@ static int unsafe(const char *);
 #undef truncate
 
 #define CPU_S		10		/* seconds, for an input */
-#define MEMORY		(16 * 1024 * 1024)	/* bytes */
-/* Bytes in each queue: one read, and one message that is not whole */
-#define QUEUE_MAX	(2 * SFTP_MAX_MSG_LENGTH + 4)
+/* Bytes: a client that goes on sending may leave as much as it asked for. */
+#define MEMORY		(48 * 1024 * 1024)
+/* Bytes of requests: one read, and one message that is not whole */
+#define REQUESTS_MAX	(2 * SFTP_MAX_MSG_LENGTH + 4)
+/* Bytes of replies in a turn: that many, and the reply that passes it */
+#define REPLIES_MAX	(2 * (SFTP_MAX_MSG_LENGTH + 4))
 #define PIPE_SIZE	(64 * 1024)	/* that of standard output */
 #define ATOMIC		4096		/* free bytes that poll(2) wants */
 #define BATCH		(1024 * 1024)	/* bytes sent ahead at most */
@@ -352,6 +355,7 @@ compose(void)
 static void
 client_turn(void)
 {
+	static size_t replies;
 	ssize_t n;
 
 	if (turns == 0)
@@ -362,9 +366,11 @@ client_turn(void)
 	n = send(client, sshbuf_ptr(batch), sshbuf_len(batch), MSG_DONTWAIT);
 	if (n > 0 && sshbuf_consume(batch, n) != 0)
 		abort();
-	if (sshbuf_len(iqueue) > QUEUE_MAX || sshbuf_len(oqueue) > QUEUE_MAX)
-		finding("queues of %zu and %zu bytes", sshbuf_len(iqueue),
-		    sshbuf_len(oqueue));
+	if (sshbuf_len(iqueue) > REQUESTS_MAX ||
+	    sshbuf_len(oqueue) > replies + REPLIES_MAX)
+		finding("queues of %zu and %zu bytes, the last of %zu before",
+		    sshbuf_len(iqueue), sshbuf_len(oqueue), replies);
+	replies = sshbuf_len(oqueue);
 	bounds_check();
 }
 
