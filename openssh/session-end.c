@@ -17,6 +17,7 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -32,7 +33,6 @@
 #include "channels.h"
 #include "compat.h"
 #include "log.h"
-#include "quick-pair.h"
 #include "ssherr.h"
 #include "xmalloc.h"
 #include "session-end.h"
@@ -49,14 +49,25 @@ is_character_device(int fd)
 	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
 }
 
+static int
+is_local_socket(int fd)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+
+	memset(&name, 0, sizeof(name));
+	return getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
+	    name.ss_family == AF_UNIX;
+}
+
 int
 session_read_errno(int fd, int error)
 {
 	/* sshbuf_read() has EPIPE for the end of file. */
 	if (error == EPIPE)
 		return 0;
-	/* scp that has gone with replies to what it asked for in advance */
-	if (error == ECONNRESET && quick_pair_is_there())
+	/* A program that has gone, with output of ours that it has not read */
+	if (error == ECONNRESET && is_local_socket(fd))
 		return 0;
 	/*
 	 * Not open for reading, as daemons leave it, or a directory, or a
@@ -71,7 +82,8 @@ session_read_errno(int fd, int error)
 int
 session_write_errno(int fd, int error)
 {
-	if (error == EPIPE || error == ECONNRESET)
+	/* Not open for writing, as daemons leave it: nobody reads. */
+	if (error == EPIPE || error == ECONNRESET || error == EBADF)
 		return 0;
 	return error == EIO && is_character_device(fd) ? 0 : error;
 }

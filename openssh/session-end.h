@@ -31,15 +31,16 @@ struct ssh;
 
 /*
  * Returns `error`, the errno of a read of `fd`, the input of a channel; or 0 if
- * it ends the input as an end of file does. A terminal that has gone does, and
- * so does a descriptor that is not open for reading, as nohup and daemons leave
- * it.
+ * it ends the input as an end of file does. A terminal or a local program that
+ * has gone does, and so does a descriptor that is not open for reading, as nohup
+ * and daemons leave it.
  */
 int	 session_read_errno(int fd, int error);
 
 /*
  * The same for a write to `fd`, the output of a channel. Returns 0 if the
- * reader or the terminal has gone, which wants no more.
+ * reader or the terminal has gone, which wants no more, and if `fd` is not open
+ * for writing.
  */
 int	 session_write_errno(int fd, int error);
 

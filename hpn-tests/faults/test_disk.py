@@ -2,6 +2,8 @@
 what isn't named in it is there and whole."""
 
 import os
+import socket
+import subprocess
 
 import pytest
 
@@ -82,12 +84,29 @@ def test_input_fails(place):
 
 @pytest.mark.parametrize("line", ['"$@" cat {} | head -c 1 > /dev/null',
                                   '"$@" true < {}', '"$@" cat < /dev/null',
-                                  '"$@" cat 0> /dev/null', '"$@" cat < /'])
+                                  '"$@" cat 0> /dev/null', '"$@" cat < /',
+                                  '"$@" echo said 1< /dev/null'])
 def test_no_error(place, line):
     """A reader that has what it wants; a command that wants no input; an
-    input that is not to be read, as nohup's; a directory."""
+    input that is not to be read, as nohup's; a directory; an output that
+    is not to be written."""
     assert shell(Ends(place), line.format(f"{place.path('source')}")) == \
         (0, [])
+
+
+def test_caller_that_has_gone(place):
+    """One socket is ssh's input and output, as scp's, and is closed with
+    output that nobody has read. The status is the command's."""
+    ends = Ends(place)
+    ours, theirs = socket.socketpair()
+    ssh = place.start(place.ssh("root@127.0.0.1", "echo said; sleep 2; exit 3",
+                                tree=ends.tree), stdin=theirs, stdout=theirs,
+                      stderr=subprocess.PIPE)
+    theirs.close()
+    assert ours.recv(1) == b"s"
+    ours.close()
+    _, said = ssh.communicate(timeout=60)
+    assert (ssh.returncode, said) == (3, b"")
 
 
 @pytest.mark.parametrize("tool", [
