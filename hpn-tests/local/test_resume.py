@@ -7,6 +7,7 @@ import random
 import re
 import shlex
 import signal
+import socket
 import struct
 import subprocess
 import threading
@@ -208,20 +209,31 @@ def test_refused(tmp_path, argv, words):
 
 # sftp-server, by its protocol
 
-class Session:
-    """Sends requests as they are, and reads what comes back."""
+INIT = struct.pack(">BI", 1, 3)
 
-    def __init__(self, *options, server=SERVER):
+
+def framed(*bodies):
+    return b"".join(struct.pack(">I", len(body)) + body for body in bodies)
+
+
+class Session:
+    """Sends requests as they are, and reads what comes back. Those in ahead
+    go out before the server has said its version."""
+
+    def __init__(self, *options, server=SERVER, ahead=()):
         self.process = subprocess.Popen([server, *options],
                                         stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, bufsize=0)
-        self.send(struct.pack(">BI", 1, 3))
+        deadline = threading.Timer(120, self.process.kill)
+        deadline.start()
+        self.send(INIT, *ahead)
         version = self.receive()
+        deadline.cancel()
         assert version[:5] == struct.pack(">BI", 2, 3)
         self.extensions = version[5:]
 
-    def send(self, body):
-        data = struct.pack(">I", len(body)) + body
+    def send(self, *bodies):
+        data = memoryview(framed(*bodies))
         while data:
             data = data[self.process.stdin.write(data):]
 
@@ -239,8 +251,7 @@ class Session:
         return self.receive()
 
     def open(self, path, kind=3, flags=1):
-        tail = struct.pack(">II", flags, 0) if kind == 3 else b""
-        reply = self.ask(struct.pack(">BI", kind, 7) + string(path) + tail)
+        reply = self.ask(open_request(path, flags, kind))
         assert reply[:5] == struct.pack(">BI", 102, 7)
         return reply[9:]
 
@@ -272,6 +283,11 @@ class Session:
 def string(data):
     data = os.fsencode(data)
     return struct.pack(">I", len(data)) + data
+
+
+def open_request(path, flags, kind=3):
+    tail = struct.pack(">II", flags, 0) if kind == 3 else b""
+    return struct.pack(">BI", kind, 7) + string(path) + tail
 
 
 def check_request(handle, algs, start, length, block):
@@ -404,6 +420,45 @@ def test_client_that_has_gone(tmp_path, end, options):
     session.process.stdout.close()
     assert status in (0, signal.SIGPIPE)
     assert used.ru_utime + used.ru_stime < 3, used
+
+
+@pytest.mark.parametrize("what", ["digest", "copy", "directories"])
+def test_client_that_left_at_once(tmp_path, what):
+    """It sent INIT with many requests and left. The server looks at it before
+    it does what takes long, or what changes anything."""
+    large = tmp_path / "large"
+    large.touch()
+    os.truncate(large, 256 << 20)
+    first, second = struct.pack(">I", 0), struct.pack(">I", 1)   # handles
+    sent = [INIT, open_request(large, READ), open_request("/dev/null", WRITE)]
+    sent += {
+        "digest": [check_request(first, "sha256", 0, 32 << 20, 0)] * 450,
+        "copy": [struct.pack(">BI", 200, 7) + string("copy-data") +
+                 string(first) + struct.pack(">QQ", 0, 0) + string(second) +
+                 struct.pack(">Q", 0)] * 450,
+        "directories": [struct.pack(">BI", 14, 7) + struct.pack(">I", 0).join(
+            [string(tmp_path / f"made{i}"), b""]) for i in range(1000)],
+    }[what]
+    ours, server = socket.socketpair()
+    ours.sendall(framed(*sent))
+    ours.close()
+    process = subprocess.Popen([SERVER], stdin=server, stdout=server)
+    server.close()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = status
+    assert used.ru_utime + used.ru_stime < 1, used
+    assert len(list(tmp_path.glob("made*"))) <= 1
+
+
+def test_client_that_asks_at_once():
+    """It sends all its requests with INIT before it reads a reply. The server
+    goes on taking requests, as stock's does."""
+    count = 60000
+    session = Session(ahead=[struct.pack(">BI", 17, i) + string("/")
+                             for i in range(count)])
+    for i in range(count):
+        assert session.receive()[:5] == struct.pack(">BI", 105, i)
+    session.end()
 
 
 def test_client_that_writes_fast(tmp_path, session):

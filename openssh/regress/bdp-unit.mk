@@ -38,7 +38,7 @@ BDP_CORE=tests.c test_window_control.c test_window_decide.c test_link.c \
 BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_sftp_inflight.c test_sftp_bottleneck.c test_progress_rate.c \
 	test_send_account.c test_cipher_order.c test_poly1305.c \
-	test_sftp_resume.c test_sftp_slots.c test_sftp_burst.c \
+	test_sftp_resume.c test_sftp_slots.c test_sftp_turn.c test_sftp_burst.c \
 	test_sftp_ahead.c test_sftp_grow.c test_sftp_grow_paths.c \
 	test_bdp_options.c test_quick_start.c test_sftp_lanes.c \
 	test_tcp_held.c test_sftp_session.c test_sftp_sources.c \
@@ -47,7 +47,7 @@ BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_copy_report.c test_sftp_lane_open.c test_sftp_lane_sessions.c \
 	test_session_end.c test_sftp_auto.c
 BDP_SFTP=sftp-inflight.o sftp-bottleneck.o sftp-resume.o sftp-finish.o \
-	sftp-slots.o sftp-burst.o sftp-ahead.o sftp-plan.o sftp-end.o \
+	sftp-slots.o sftp-burst.o sftp-ahead.o sftp-plan.o sftp-end.o sftp-turn.o \
 	sftp-grow.o sftp-common.o sftp-parts.o sftp-mark.o sftp-spacing.o \
 	sftp-reply-form.o sftp-names.o sftp-incomplete.o sftp-fiber.o \
 	sftp-requests.o

@@ -39,6 +39,7 @@ void test_sftp_resume(void);
 void test_sftp_ahead(void);
 void test_sftp_burst(void);
 void test_sftp_slots(void);
+void test_sftp_turn(void);
 void test_sftp_grow(void);
 void test_tcp_held(void);
 void test_sftp_grow_paths(void);
@@ -112,6 +113,7 @@ tests(void)
 	test_sftp_burst();
 	test_sftp_ahead();
 	test_sftp_slots();
+	test_sftp_turn();
 	test_sftp_grow();
 	test_tcp_held();
 	test_sftp_grow_paths();
