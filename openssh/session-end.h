@@ -32,8 +32,8 @@ struct ssh;
 /*
  * Returns `error`, the errno of a read of `fd`, the input of a channel; or 0 if
  * it ends the input as an end of file does. A terminal or a local program that
- * has gone does, and so does a descriptor that is not open for reading, as nohup
- * and daemons leave it.
+ * has gone does, and so does a descriptor that is not open for reading, as
+ * nohup and daemons leave it.
  */
 int	 session_read_errno(int fd, int error);
 

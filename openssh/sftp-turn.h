@@ -27,7 +27,7 @@ struct sshbuf;
  */
 enum sftp_turn_kind {
 	SFTP_TURN_ONE,		/* one */
-	SFTP_TURN_FIRST,	/* what came with SSH2_FXP_INIT, if it is short */
+	SFTP_TURN_FIRST,	/* what came with INIT, if it is short */
 	SFTP_TURN_BEHIND	/* what came behind replies that nobody reads */
 };
 

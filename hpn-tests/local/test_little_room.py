@@ -109,8 +109,8 @@ MUCH = 32 << 20
 
 @pytest.mark.parametrize("window", [MUCH, 2 ** 32 - 1])
 def test_sshd_packets_of_any_size(place, window):       # noqa: F811
-    """Much data for who takes packets of 4 GiB: all of it arrives, and no packet
-    has more than is read ahead. Stock sends some of several MiB."""
+    """Much data for who takes packets of 4 GiB: all of it arrives. No packet
+    has more than is read ahead; stock sends some of several MiB."""
     server = Server(place)
     server.client.takes(window, 2 ** 32 - 1)
     channel = server.session(f"head -c {MUCH} /dev/zero")
