@@ -1,6 +1,6 @@
-"""openssh-bdp-tuning's scripts: they raise the maxima, give back what was
-there, respect the administrator and never fail. On files here; bdp-install does
-it with the packages."""
+"""openssh-bdp-tuning's script: it raises the maxima, gives back what was
+there, and respects the administrator. On files here; bdp-install does it with
+the packages."""
 
 import os
 import subprocess
@@ -9,6 +9,7 @@ import pytest
 
 OVERLAY = os.path.join(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))), "overlay")
+SCRIPT = os.path.join(OVERLAY, "tuning")
 LINUX = {"tcp_rmem": "4096\t131072\t6291456",
          "tcp_wmem": "4096\t16384\t4194304"}
 RAISED = {"tcp_rmem": "4096 131072 67108864",
@@ -37,23 +38,28 @@ class Machine:
         return {name: (self.sys / name).read_text().strip()
                 for name in LINUX}
 
-    def script(self, name, *words):
+    def script(self, *words):
+        """What it says as postinst or prerm: which it is, its words tell."""
         done = subprocess.run(
-            ["sh", os.path.join(OVERLAY, f"tuning.{name}"), *words],
-            capture_output=True, text=True, timeout=60,
-            env={**os.environ, "DPKG_ROOT": str(self.root)})
+            ["sh", SCRIPT, *words], capture_output=True, text=True,
+            timeout=60, env={**os.environ, "DPKG_ROOT": str(self.root)})
         assert done.returncode == 0 and done.stderr == "", done
         return done.stdout
 
     def install(self):
-        return self.script("postinst", "configure", "")
+        return self.script("configure", "")
+
+    def write(self, path, text):
+        path = self.root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
     def upgrade(self):
-        return self.script("prerm", "upgrade", "2") + \
-            self.script("postinst", "configure", "1")
+        return self.script("upgrade", "2") + \
+            self.script("configure", "1")
 
     def remove(self):
-        return self.script("prerm", "remove")
+        return self.script("remove")
 
 
 @pytest.fixture
@@ -109,6 +115,19 @@ def test_changed_since_stays(machine):
                                 "tcp_rmem": "4096 131072 33554432"}
 
 
+@pytest.mark.parametrize("path", [
+    "etc/sysctl.d/99-mine.conf", "etc/sysctl.conf", "run/sysctl.d/05-a.conf",
+    "usr/local/lib/sysctl.d/50-mine.conf", "usr/lib/sysctl.d/50-b.conf",
+    f"etc/sysctl.d/{CONF}"])
+def test_set_elsewhere_stays(machine, path):
+    """Removal lowers nothing that another file sets to what ours does."""
+    machine.install()
+    machine.write(path, "net.ipv4.tcp_rmem = 4096 131072 67108864\n")
+    machine.remove()
+    assert machine.values() == {**spaced(LINUX),
+                                "tcp_rmem": RAISED["tcp_rmem"]}
+
+
 @pytest.mark.parametrize("path, text, stays", [
     ("etc/sysctl.d/50-mine.conf", "net.ipv4.tcp_rmem = 4096 131072 8388608\n",
      ["tcp_rmem"]),
@@ -122,8 +141,7 @@ def test_changed_since_stays(machine):
     ("etc/sysctl.d/50-mine.conf", "#net.ipv4.tcp_rmem = 1 2 3\n", []),
     (f"etc/sysctl.d/{CONF}", "", ["tcp_rmem", "tcp_wmem"])])
 def test_the_administrator_decides(machine, path, text, stays):
-    (machine.root / path).parent.mkdir(parents=True, exist_ok=True)
-    (machine.root / path).write_text(text)
+    machine.write(path, text)
     machine.install()
     assert machine.values() == {
         n: LINUX[n] if n in stays else RAISED[n] for n in LINUX}
@@ -154,11 +172,10 @@ def test_without_its_file(machine):
 
 def test_read_only(machine):
     """/proc/sys that is mounted read-only, where one may mount."""
-    script = os.path.join(OVERLAY, "tuning.postinst")
     done = subprocess.run(
         ["unshare", "-m", "sh", "-ec", f"mount --bind {machine.sys} "
          f"{machine.sys}; mount -o remount,ro,bind {machine.sys}; "
-         f"DPKG_ROOT={machine.root} exec sh {script} configure ''"],
+         f"DPKG_ROOT={machine.root} exec sh {SCRIPT} configure ''"],
         capture_output=True, text=True)
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip(f"no mounts here: {done.stderr}")
