@@ -83,6 +83,20 @@ def test_raises_and_gives_back(machine):
     assert not (machine.root / "var/lib/openssh-bdp-tuning").exists()
 
 
+@pytest.mark.parametrize("undone, word", [
+    ("remove", "abort-remove"), ("upgrade", "abort-upgrade"),
+    ("deconfigure", "abort-deconfigure")])
+def test_dpkg_changes_its_mind(machine, undone, word):
+    """The package stays, so its values do, and a removal gives them back."""
+    machine.install()
+    machine.script(undone, "in-favour", "another", "1")
+    machine.set(LINUX)      # whatever has happened in between
+    machine.script(word, "in-favour", "another", "1")
+    assert machine.values() == RAISED
+    machine.remove()
+    assert machine.values() == spaced(LINUX)
+
+
 def test_boots_in_between(machine):
     """A boot sets what the file says, with Linux's own first numbers."""
     machine.install()
