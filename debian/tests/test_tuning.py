@@ -52,7 +52,10 @@ class Machine:
     def write(self, path, text):
         path = self.root / path
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        if isinstance(text, tuple):
+            path.symlink_to(*text)
+        else:
+            path.write_text(text)
 
     def upgrade(self):
         return self.script("upgrade", "2") + \
@@ -130,9 +133,9 @@ def test_changed_since_stays(machine):
 
 
 @pytest.mark.parametrize("path", [
-    "etc/sysctl.d/99-mine.conf", "etc/sysctl.conf", "run/sysctl.d/05-a.conf",
-    "usr/local/lib/sysctl.d/50-mine.conf", "usr/lib/sysctl.d/50-b.conf",
-    f"etc/sysctl.d/{CONF}"])
+    "etc/sysctl.d/99-mine.conf", "etc/sysctl.d/05-mine.conf",
+    "run/sysctl.d/05-a.conf", "usr/local/lib/sysctl.d/50-mine.conf",
+    "usr/lib/sysctl.d/50-b.conf", f"etc/sysctl.d/{CONF}"])
 def test_set_elsewhere_stays(machine, path):
     """Removal lowers nothing that another file sets to what ours does."""
     machine.install()
@@ -142,23 +145,73 @@ def test_set_elsewhere_stays(machine, path):
                                 "tcp_rmem": RAISED["tcp_rmem"]}
 
 
-@pytest.mark.parametrize("path, text, stays", [
-    ("etc/sysctl.d/50-mine.conf", "net.ipv4.tcp_rmem = 4096 131072 8388608\n",
-     ["tcp_rmem"]),
-    ("etc/sysctl.conf", " -net/ipv4/tcp_wmem=4096 16384 8388608\n",
-     ["tcp_wmem"]),
-    ("run/sysctl.d/50-mine.conf", "net.ipv4.tcp_rmem = 4096 131072 8388608\n",
-     ["tcp_rmem"]),
-    ("usr/local/lib/sysctl.d/50-mine.conf", "-net.ipv4.tcp_wmem=1 2 3\n",
-     ["tcp_wmem"]),
-    (f"run/sysctl.d/{CONF}", "", ["tcp_rmem", "tcp_wmem"]),
-    ("etc/sysctl.d/50-mine.conf", "#net.ipv4.tcp_rmem = 1 2 3\n", []),
-    (f"etc/sysctl.d/{CONF}", "", ["tcp_rmem", "tcp_wmem"])])
-def test_the_administrator_decides(machine, path, text, stays):
-    machine.write(path, text)
+OTHER = "net.ipv4.tcp_rmem = 4096 131072 8388608\n"
+BOTH = OTHER + "net.ipv4.tcp_wmem = 4096 16384 8388608\n"
+R, W = "tcp_rmem", "tcp_wmem"
+# Files (their text, or in a tuple a link's target), and what they decide
+DECIDED = [
+    ({}, []),
+    ({"etc/sysctl.d/50-mine.conf": OTHER}, [R]),
+    ({"etc/sysctl.d/50-mine.conf": "#" + OTHER}, []),
+    ({"run/sysctl.d/50-mine.conf": OTHER}, [R]),
+    ({"usr/lib/sysctl.d/50-another.conf": OTHER}, [R]),
+    ({"usr/local/lib/sysctl.d/50-a.conf": "-net.ipv4.tcp_wmem=1 2 3\n"}, [W]),
+    ({"etc/sysctl.d/5.conf": " -net/ipv4/tcp_wmem=4096 16384 8388608\n"}, [W]),
+    # What sorts before ours
+    ({"etc/sysctl.d/05-mine.conf": BOTH}, []),
+    ({"etc/sysctl.d/10-long-path-.conf": BOTH}, []),
+    # Behind it, byte by byte
+    ({"etc/sysctl.d/10-long.conf": BOTH}, [R, W]),
+    ({"etc/sysctl.d/10-long_path.conf": BOTH}, [R, W]),
+    ({"etc/sysctl.d/5-mine.conf": BOTH}, [R, W]),
+    ({"etc/sysctl.d/Mine.conf": BOTH}, [R, W]),
+    # Of our name
+    ({f"run/sysctl.d/{CONF}": ""}, [R, W]),
+    ({f"etc/sysctl.d/{CONF}": OTHER}, [R, W]),
+    # Only the first of a name
+    ({"etc/sysctl.d/50-a.conf": "", "run/sysctl.d/50-a.conf": BOTH}, []),
+    ({"etc/sysctl.d/50-a.conf": OTHER, "run/sysctl.d/50-a.conf": BOTH}, [R]),
+    # Debian 13 has no such link
+    ({"etc/sysctl.conf": BOTH}, []),
+    ({"etc/sysctl.conf": BOTH,
+      "etc/sysctl.d/99-sysctl.conf": ("../sysctl.conf",)}, [R, W]),
+]
+SYSTEMD = "/usr/lib/systemd/systemd-sysctl"
+
+
+def boot(machine):
+    """What systemd-sysctl sets at a boot with these files, in a network
+    namespace, which has these sysctls to itself."""
+    if not os.path.exists(SYSTEMD):
+        pytest.skip("no systemd-sysctl")
+    set_linux = "; ".join(f"echo '{value}' > /proc/sys/net/ipv4/{name}"
+                          for name, value in LINUX.items())
+    binds = "; ".join(f"mount --bind {machine.root}/{path} /{path}"
+                      for path in ("etc", "run", "usr/local/lib",
+                                   "usr/lib/sysctl.d"))
+    done = subprocess.run(
+        ["unshare", "-n", "-m", "sh", "-ec",
+         f"{set_linux}; {binds}; {SYSTEMD} || true; "
+         f"cat {' '.join('/proc/sys/net/ipv4/' + name for name in LINUX)}"],
+        capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        pytest.skip(f"no namespaces here: {done.stderr}")
+    return dict(zip(LINUX, (line.replace("\t", " ") for line in
+                            done.stdout.splitlines()), strict=True))
+
+
+@pytest.mark.parametrize("files, decided", DECIDED)
+def test_what_a_boot_decides(machine, files, decided):
+    """Ours is set now if it is set at the next boot."""
+    for path in ("run", "usr/local/lib"):
+        (machine.root / path).mkdir(parents=True)
+    for path, text in files.items():
+        machine.write(path, text)
     machine.install()
     assert machine.values() == {
-        n: LINUX[n] if n in stays else RAISED[n] for n in LINUX}
+        n: LINUX[n] if n in decided else RAISED[n] for n in LINUX}
+    booted = boot(machine)
+    assert [n for n in LINUX if booted[n] != RAISED[n]] == decided
 
 
 def test_sysctls_that_cant_be_set(machine, tmp_path):
