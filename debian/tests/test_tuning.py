@@ -145,6 +145,23 @@ def test_set_elsewhere_stays(machine, path):
                                 "tcp_rmem": RAISED["tcp_rmem"]}
 
 
+@pytest.mark.parametrize("key", [
+    "net.ipv4.tcp_[rw]mem", "-net/ipv4/tcp_?mem", "net.*.tcp_*mem"])
+def test_set_by_a_pattern_stays(machine, key):
+    """It takes effect as soon as ours is gone."""
+    machine.install()
+    machine.write("etc/sysctl.d/50-mine.conf", f"{key} = 4096 16384 67108864")
+    assert machine.remove() == "" and machine.values() == RAISED
+
+
+def test_hidden_is_not_set(machine):
+    machine.install()
+    machine.write("run/sysctl.d/50-a.conf", OTHER)
+    machine.write("etc/sysctl.d/50-a.conf", ("/dev/null",))
+    machine.remove()
+    assert machine.values() == spaced(LINUX)
+
+
 OTHER = "net.ipv4.tcp_rmem = 4096 131072 8388608\n"
 BOTH = OTHER + "net.ipv4.tcp_wmem = 4096 16384 8388608\n"
 R, W = "tcp_rmem", "tcp_wmem"
@@ -171,6 +188,22 @@ DECIDED = [
     # Only the first of a name
     ({"etc/sysctl.d/50-a.conf": "", "run/sysctl.d/50-a.conf": BOTH}, []),
     ({"etc/sysctl.d/50-a.conf": OTHER, "run/sysctl.d/50-a.conf": BOTH}, [R]),
+    # Links of our name, and others, to nothing
+    ({f"etc/sysctl.d/{CONF}": ("/dev/null",)}, [R, W]),
+    ({f"etc/sysctl.d/{CONF}": ("nowhere",)}, [R, W]),
+    ({"etc/sysctl.d/50-a.conf": ("/dev/null",),
+      "run/sysctl.d/50-a.conf": BOTH}, []),
+    ({"etc/sysctl.d/50-a.conf": ("nowhere",), "run/sysctl.d/50-a.conf": BOTH},
+     []),
+    # Spellings
+    ({"etc/sysctl.d/50-a.conf": "; " + OTHER}, []),
+    ({"etc/sysctl.d/50-a.conf": "\t- " + OTHER}, [R]),
+    ({"etc/sysctl.d/50-a.conf": "x = " + OTHER}, []),
+    ({"etc/sysctl.d/50-a.conf": "net.ipv4/tcp_rmem=4096 16384 1000000"}, []),
+    ({"etc/sysctl.d/50-a.conf": "net.ipv4.tcp_rmem"}, []),
+    ({"etc/sysctl.d/50-a.conf": "- net.ipv4.tcp_rmem \n"}, [R]),
+    # A pattern leaves alone what a file names in full, as ours does
+    ({"etc/sysctl.d/50-a.conf": "net.ipv4.tcp_[rw]mem = 1 2 3\n"}, []),
     # Debian 13 has no such link
     ({"etc/sysctl.conf": BOTH}, []),
     ({"etc/sysctl.conf": BOTH,
