@@ -24,6 +24,7 @@ class Machine:
         self.root = folder
         self.sys = folder / "proc" / "sys" / "net" / "ipv4"
         self.etc = folder / "etc" / "sysctl.d"
+        self.state = folder / "var/lib/openssh-bdp-tuning"
         for path in (self.sys, self.etc, folder / "usr/lib/sysctl.d"):
             path.mkdir(parents=True)
         with open(os.path.join(OVERLAY, CONF)) as f:
@@ -38,11 +39,14 @@ class Machine:
         return {name: (self.sys / name).read_text().strip()
                 for name in LINUX}
 
-    def script(self, *words):
-        """What it says as postinst or prerm: which it is, its words tell."""
-        done = subprocess.run(
+    def run(self, *words):
+        return subprocess.run(
             ["sh", SCRIPT, *words], capture_output=True, text=True,
             timeout=60, env={**os.environ, "DPKG_ROOT": str(self.root)})
+
+    def script(self, *words):
+        """What it says as postinst or prerm: which it is, its words tell."""
+        done = self.run(*words)
         assert done.returncode == 0 and done.stderr == "", done
         return done.stdout
 
@@ -83,7 +87,7 @@ def test_raises_and_gives_back(machine):
     assert "net.ipv4.tcp_wmem is 4096 16384 4194304 again\n" in \
         machine.remove()
     assert machine.values() == spaced(LINUX)
-    assert not (machine.root / "var/lib/openssh-bdp-tuning").exists()
+    assert not machine.state.exists()
 
 
 @pytest.mark.parametrize("undone, word", [
@@ -265,7 +269,7 @@ def test_without_its_file(machine):
     (machine.root / "usr/lib/sysctl.d" / CONF).unlink()
     assert machine.upgrade() == "" and machine.remove() == ""
     assert machine.values() == RAISED
-    assert not (machine.root / "var/lib/openssh-bdp-tuning").exists()
+    assert not machine.state.exists()
     machine.set(LINUX)
     assert machine.install() == "" and machine.values() == LINUX
 
@@ -281,3 +285,26 @@ def test_read_only(machine):
         pytest.skip(f"no mounts here: {done.stderr}")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert machine.values() == LINUX
+    assert not machine.state.exists()
+
+
+@pytest.mark.parametrize("path, target", [
+    ("var/lib", "/dev/null"), ("var/lib/openssh-bdp-tuning", "nowhere"),
+    ("var/lib/openssh-bdp-tuning/tcp_rmem", "/dev/full"),
+    ("var/lib/openssh-bdp-tuning/tcp_wmem", "nowhere/nothing")])
+def test_nowhere_to_record(machine, path, target):
+    """Nothing is raised, so there is nothing to give back."""
+    machine.write(path, (target,))
+    done = machine.run("configure", "")
+    assert (done.returncode != 0, done.stdout) == (True, "")
+    assert done.stderr.count("\n") == 1
+    assert machine.values() == LINUX
+    assert machine.remove() == "" and machine.values() == LINUX
+
+
+def test_record_of_a_full_disk(machine):
+    """It is there, but empty."""
+    machine.write("var/lib/openssh-bdp-tuning/tcp_rmem", "")
+    machine.install()
+    machine.remove()
+    assert machine.values() == spaced(LINUX)
