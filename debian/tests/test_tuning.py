@@ -274,6 +274,51 @@ def test_without_its_file(machine):
     assert machine.install() == "" and machine.values() == LINUX
 
 
+@pytest.mark.parametrize("line, raised", [
+    ("net.ipv4.tcp_rmem=4096  131072 67108864 ", True),
+    ("net.ipv4.tcp_rmem = 1 2 3\nnet.ipv4.tcp_rmem = 4096 131072 67108864",
+     True),
+    ("net.ipv4.tcp_rmem = 4096 131072 67108864 # more", False),
+    ("net.ipv4.tcp_rmem = 4096 131072 64M", False),
+    ("net.ipv4.tcp_rmem = 67108864", False),
+    ("net.ipv4.tcp_rmem =", False),
+    ("net.ipv4.tcp_rmem = 4096 131072 67108864\r", False),
+    ("net.ipv4.tcp_rmem = 4096 131072 99999999999999999999", False)])
+def test_edited(machine, line, raised):
+    """Our file as somebody has left it: what is not three numbers has one
+    message, and nothing changes, now and at the removal."""
+    path = machine.root / "usr/lib/sysctl.d" / CONF
+    ours = path.read_text()
+    edited = ours.replace("net.ipv4.tcp_rmem = " + RAISED["tcp_rmem"], line)
+    assert edited != ours
+    path.write_bytes(edited.encode())
+    done = machine.run("configure", "")
+    if raised:
+        assert (done.returncode, done.stderr) == (0, "")
+        assert machine.values() == RAISED
+        machine.remove()
+        assert machine.values() == spaced(LINUX)
+        return
+    said = f"openssh-bdp-tuning: nothing is changed, because {path} has " \
+        f"this line: {line}\n"
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == said.replace("\r\n", "\n")     # as run() has it
+    assert machine.values() == LINUX
+    path.write_text(ours)
+    machine.install()
+    path.write_bytes(edited.encode())
+    done = machine.run("remove")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert machine.values() == RAISED and not machine.state.exists()
+
+
+@pytest.mark.parametrize("value", ["", "4096 131072 99999999999999999999"])
+def test_odd_values_of_the_kernel(machine, value):
+    machine.set({"tcp_rmem": value})
+    machine.install()
+    assert machine.values() == {**RAISED, "tcp_rmem": value}
+
+
 def test_read_only(machine):
     """/proc/sys that is mounted read-only, where one may mount."""
     done = subprocess.run(
