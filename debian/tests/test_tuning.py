@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-OVERLAY = os.path.join(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))), "overlay")
+DEBIAN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOP = os.path.dirname(DEBIAN)
+OVERLAY = os.path.join(DEBIAN, "overlay")
 SCRIPT = os.path.join(OVERLAY, "tuning")
 LINUX = {"tcp_rmem": "4096\t131072\t6291456",
          "tcp_wmem": "4096\t16384\t4194304"}
@@ -249,6 +250,18 @@ def test_what_a_boot_decides(machine, files, decided):
         n: LINUX[n] if n in decided else RAISED[n] for n in LINUX}
     booted = boot(machine)
     assert [n for n in LINUX if booted[n] != RAISED[n]] == decided
+
+
+@pytest.mark.parametrize("name", ["NEWS", "README.Debian", "control"])
+def test_what_users_are_told(name):
+    """Of Linux's defaults what README.md says; and what a removal leaves."""
+    for path, fact in (
+            (os.path.join(TOP, "README.md"), "(32 MiB since 6.16)"),
+            (os.path.join(OVERLAY, name), "(32 MiB since 6.16)"),
+            (os.path.join(OVERLAY, name), "restores the former values, unless "
+             "another file sets them or somebody has changed them since.")):
+        with open(path) as f:
+            assert fact in " ".join(f.read().split())
 
 
 def test_sysctls_that_cant_be_set(machine, tmp_path):
