@@ -459,6 +459,102 @@ reached(const struct sftp_parts_copy *c)
 	return MAXIMUM(sftp_parts_begin(&c->parts), c->begin);
 }
 
+/* Forgets the parts that are there by a handle. */
+static void
+forget_parts(struct sftp_parts *p, const struct sftp_part_file *file)
+{
+	u_int i;
+
+	for (i = 0; file->wrote != NULL && i < p->n; i++) {
+		if ((file->wrote[i / 8] & 1 << i % 8) != 0)
+			sftp_parts_forget(p, i * p->part, 1);
+	}
+}
+
+/* Takes what is unsure for not there. Returns 1 if that is anything. */
+static int
+forget_unsure(struct sftp_parts_copy *c)
+{
+	struct sftp_part_file *file;
+	uint64_t done = c->parts.done;
+
+	while ((file = TAILQ_FIRST(&c->unsure)) != NULL) {
+		TAILQ_REMOVE(&c->unsure, file, entry);
+		forget_parts(&c->parts, file);
+		sftp_part_free(file);
+	}
+	if (c->parts.done == done)
+		return 0;
+	debug("\"%s\": %llu bytes may not be there: no CLOSE says so",
+	    c->f->path, (unsigned long long)(done - c->parts.done));
+	*c->f->counter -= done - c->parts.done;
+	c->marked = c->kept = c->parts.done;
+	return 1;
+}
+
+/* Cuts the target to what is there without a gap: the mark, and what else. */
+static void
+cut(struct sftp_parts_copy *c)
+{
+	if (c->longer && set_size(c->f, reached(c)) == 0)
+		c->longer = 0;
+}
+
+/*
+ * Ends a copy whose parts are all there. Returns 1 if some are to be copied
+ * again: the mark is there again, then.
+ */
+static int
+end_copy(struct sftp_parts_copy *c)
+{
+	u_int status;
+	int again;
+
+	sftp_part_lost(c);
+	if (forget_unsure(c))
+		return 1;
+	cut(c);
+	status = sftp_part_close(c);
+	again = forget_unsure(c);
+	if (status == SSH2_FX_OK && !again)
+		return 0;
+	if (status != SSH2_FX_OK)
+		error("close remote: %s", fx2txt(status));
+	/* What is there must not look complete. */
+	c->failed = add_mark(c) != 0 || status != SSH2_FX_OK;
+	return !c->failed;
+}
+
+/* Ends a copy after an error. One stream copies what is left. */
+static void
+stop_copy(struct sftp_parts_copy *c)
+{
+	u_int status;
+
+	sftp_part_lost(c);
+	(void)forget_unsure(c);
+	cut(c);
+	status = sftp_part_close(c);
+	if (!forget_unsure(c) && status == SSH2_FX_OK)
+		return;
+	sftp_parts_forget(&c->parts, 0, c->parts.size);
+	c->longer = 1;
+	cut(c);
+}
+
+/* Copies the parts that are missing, and ends the copy. */
+static void
+copy_all(struct sftp_parts_copy *c)
+{
+	do {
+		copy_parts(c);
+		if (c->parts.done != c->parts.size) {
+			stop_copy(c);
+			return;
+		}
+	} while (end_copy(c));
+}
+
 /* Copies the parts that are missing. */
 static void
 copy(struct sftp_parts_copy *c)
@@ -466,14 +562,13 @@ copy(struct sftp_parts_copy *c)
 	const struct sftp_parallel *f = c->f;
 
 	TAILQ_INIT(&c->unmarked);
+	TAILQ_INIT(&c->files);
+	TAILQ_INIT(&c->unsure);
 	arc4random_buf(c->nonce, sizeof(c->nonce));
 	c->mark = xmalloc(c->mark_len);
 	if (c->plain || add_mark(c) == 0) {
 		*f->counter = c->parts.done;
-		copy_parts(c);
-		if (c->longer && set_size(f, reached(c)) == 0)
-			c->longer = 0;
-		sftp_part_close(c);
+		copy_all(c);
 		debug("\"%s\": %llu bytes are there, copied in parts over %u "
 		    "lanes", f->path, (unsigned long long)c->parts.done,
 		    sftp_lanes_open());
@@ -525,6 +620,8 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 		*f->ended = c.ends && offset == f->size;
 	sftp_parts_free(&c.parts);
 	*f->counter = offset;
+	if (c.failed)
+		return UINT64_MAX;
 	if (marked && set_size(f, offset) != 0) {
 		error("\"%s\": can't set the size of its copy", f->path);
 		return UINT64_MAX;

@@ -78,7 +78,8 @@ struct copier {
 	struct sftp_parts_copy *c;
 	const struct sftp_parallel *f;
 	struct sftp_conn *conn;
-	u_char *own_handle;	/* NULL: the first lane, whose file is open */
+	struct sftp_part_file *own;	/* NULL: the first lane, whose file
+					 * is open */
 	const u_char *handle;
 	size_t handle_len;
 	u_char *data;		/* of an upload's request */
@@ -100,6 +101,18 @@ piece_size(const struct sftp_parts_copy *c, struct sftp_conn *conn)
 	return MINIMUM((c->parts.part / n + 4095) / 4096 * 4096, buflen);
 }
 
+/* Keeps what a lane has opened, until sftp_part_close(). */
+static void
+keep_file(struct copier *k, u_char *handle)
+{
+	k->handle = handle;
+	k->own = xcalloc(1, sizeof(*k->own));
+	k->own->conn = k->conn;
+	k->own->handle = handle;
+	k->own->len = k->handle_len;
+	TAILQ_INSERT_TAIL(&k->c->files, k->own, entry);
+}
+
 /* Opens the file for a lane. Returns 0, or -1 if it is not the same file. */
 static int
 open_file(struct copier *k)
@@ -108,6 +121,7 @@ open_file(struct copier *k)
 	double asked_s = monotime_double();
 	struct sftp_request_look look = { NULL };
 	const Attrib *a = &look.a;
+	u_char *handle;
 	int same;
 
 	if (k->f->upload) {
@@ -115,14 +129,14 @@ open_file(struct copier *k)
 		look.len = sizeof(head);
 		look.offset = k->f->size;
 	}
-	k->own_handle = sftp_request_open_look(k->conn, k->f->path,
+	handle = sftp_request_open_look(k->conn, k->f->path,
 	    k->f->upload ? SSH2_FXF_READ|SSH2_FXF_WRITE : SSH2_FXF_READ,
 	    &k->handle_len, sftp_lanes_are_openssh(), &look);
-	if (k->own_handle == NULL)
+	if (handle == NULL)
 		return -1;
+	keep_file(k, handle);
 	sftp_inflight_opened(sftp_conn_inflight(k->conn), asked_s,
 	    look.opened_s);
-	k->handle = k->own_handle;
 	if (k->f->upload)
 		same = look.got == sizeof(head) &&
 		    memcmp(head + SFTP_MARK_MAGIC_LEN, k->c->nonce,
@@ -147,7 +161,7 @@ is_unmarked(const struct copier *k)
 	struct sftp_mark_facts f = {
 		.there = c->parts.done - c->kept + c->partial,
 		.in_flight = c->in_flight, .bdp = c->bdp, .next = k->piece,
-		.first = k->own_handle == NULL, .marks = c->marking,
+		.first = k->own == NULL, .marks = c->marking,
 		.one_mark = !sftp_lanes_are_openssh(),
 		.asked = k->in_flight != 0
 	};
@@ -198,6 +212,14 @@ note_request(struct copier *k, u_int id, struct part *part, uint64_t offset,
 	return r;
 }
 
+/* Notes that a lane of an upload writes to the target. */
+static void
+note_written(struct copier *k)
+{
+	if (k->own != NULL && k->own->wrote == NULL)
+		k->own->wrote = xcalloc(1, sftp_parts_bitmap(k->f->size));
+}
+
 /* Sends a request for a piece of a part. Returns 0, or -1 after an error. */
 static int
 send_piece(struct copier *k, struct part *part, uint64_t offset, size_t len)
@@ -215,6 +237,7 @@ send_piece(struct copier *k, struct part *part, uint64_t offset, size_t len)
 		/* The stream that copies what is left finds out why. */
 		if (n != (ssize_t)len)
 			return -1;
+		note_written(k);
 		id = sftp_request_send_write(k->conn, k->handle, k->handle_len,
 		    offset, k->data, len);
 	}
@@ -325,7 +348,7 @@ mark(struct copier *k)
 	if (!c->f->upload) {
 		if (sftp_part_mark(c, NULL, NULL, 0) != 0)
 			c->stop = 1;
-	} else if (k->own_handle == NULL && !(TAILQ_EMPTY(&k->requests) &&
+	} else if (k->own == NULL && !(TAILQ_EMPTY(&k->requests) &&
 	    sftp_parts_left(&c->parts) == 0))
 		send_mark(k);
 }
@@ -350,6 +373,8 @@ copied(struct copier *k, struct part *part, size_t len)
 	if (part->copied != part->len)
 		return;
 	k->c->partial -= part->len;
+	if (k->own != NULL && k->own->wrote != NULL)
+		k->own->wrote[part->i / 8] |= 1 << part->i % 8;
 	sftp_parts_copied(&k->c->parts, part->i);
 	TAILQ_REMOVE(&k->parts, part, entry);
 	free(part);
@@ -466,32 +491,81 @@ give_back(struct copier *k)
 }
 
 void
-sftp_part_close(struct sftp_parts_copy *c)
+sftp_part_free(struct sftp_part_file *file)
 {
-	u_int i;
-
-	for (i = 0; i < c->nopen; i++) {
-		sftp_request_close(c->open[i].conn, c->open[i].handle,
-		    c->open[i].len);
-		free(c->open[i].handle);
-	}
-	c->nopen = 0;
+	free(file->handle);
+	free(file->wrote);
+	free(file);
 }
 
-/* Keeps a lane's handle until sftp_part_close(), if there is room. */
-static void
-keep_handle(struct copier *k)
+void
+sftp_part_lost(struct sftp_parts_copy *c)
 {
-	struct sftp_parts_copy *c = k->c;
+	struct sftp_tree *tree = sftp_conn_tree(c->f->conn);
+	struct sftp_part_file *file, *next;
 
-	if (c->nopen == SFTP_LANES) {
-		sftp_request_close(k->conn, k->own_handle, k->handle_len);
-		free(k->own_handle);
-		return;
+	TAILQ_FOREACH_SAFE(file, &c->files, entry, next) {
+		if (!sftp_tree_lost(tree, file->conn))
+			continue;
+		TAILQ_REMOVE(&c->files, file, entry);
+		TAILQ_INSERT_TAIL(&c->unsure, file, entry);
 	}
-	c->open[c->nopen].conn = k->conn;
-	c->open[c->nopen].handle = k->own_handle;
-	c->open[c->nopen++].len = k->handle_len;
+}
+
+/* Takes the file whose CLOSE has that id from the list. */
+static struct sftp_part_file *
+take_file(struct sftp_parts_copy *c, const struct sftp_conn *conn, u_int id)
+{
+	struct sftp_part_file *file;
+
+	TAILQ_FOREACH(file, &c->files, entry) {
+		if (file->conn != conn || file->close_id != id)
+			continue;
+		TAILQ_REMOVE(&c->files, file, entry);
+		return file;
+	}
+	fatal("Unexpected reply %u", id);
+}
+
+/* Waits for the answer to a CLOSE on a lane. Returns its status. */
+static u_int
+take_close(struct sftp_parts_copy *c, struct sftp_conn *conn,
+    struct sshbuf *msg)
+{
+	struct sftp_part_file *file;
+	u_int id, status;
+
+	(void)sftp_request_reply(conn, msg, &id, &status);
+	file = take_file(c, conn, id);
+	if (file->wrote == NULL || status == SSH2_FX_OK) {
+		sftp_part_free(file);
+		return SSH2_FX_OK;
+	}
+	TAILQ_INSERT_TAIL(&c->unsure, file, entry);
+	return sftp_tree_lost(sftp_conn_tree(conn), conn) ? SSH2_FX_OK :
+	    status;
+}
+
+u_int
+sftp_part_close(struct sftp_parts_copy *c)
+{
+	struct sftp_part_file *file;
+	u_int failed = SSH2_FX_OK, status;
+	struct sshbuf *msg;
+
+	if ((msg = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	sftp_part_lost(c);
+	TAILQ_FOREACH(file, &c->files, entry)
+		file->close_id = sftp_request_send_close(file->conn,
+		    file->handle, file->len);
+	while ((file = TAILQ_FIRST(&c->files)) != NULL) {
+		status = take_close(c, file->conn, msg);
+		if (status != SSH2_FX_OK)
+			failed = status;
+	}
+	sshbuf_free(msg);
+	return failed;
 }
 
 int
@@ -511,7 +585,7 @@ sftp_part_job(struct sftp_job *job)
 	if (k.conn != c->f->conn && open_file(&k) != 0)
 		goto out;
 	k.data = c->f->upload ? xmalloc(k.piece) : NULL;
-	c->first |= k.own_handle == NULL;
+	c->first |= k.own == NULL;
 	for (;;) {
 		/* What has come is taken first: it is progress. */
 		while (may_ask(&k) && !reply_ready(&k) && send_next(&k))
@@ -529,12 +603,10 @@ sftp_part_job(struct sftp_job *job)
 	}
 	give_back(&k);
 	c->bdp -= k.bdp;
-	if (k.own_handle == NULL)
+	if (k.own == NULL)
 		c->first = 0;
 	wake_unmarked(c);
  out:
-	if (k.own_handle != NULL)
-		keep_handle(&k);
 	free(k.data);
 	sshbuf_free(msg);
 	return 0;

@@ -21,14 +21,28 @@
 
 #include <stdint.h>
 
+#include "openbsd-compat/sys-queue.h"
+
 #include "sftp-fiber.h"
-#include "sftp-lanes.h"
 #include "sftp-mark.h"
 #include "sftp-parts.h"
 #include "sftp-tree.h"
 
 struct sftp_conn;
 struct sftp_parallel;
+
+/* What a lane has opened. It stays open until the mark is cut. */
+struct sftp_part_file {
+	struct sftp_conn *conn;
+	u_char *handle;
+	size_t len;
+	u_char *wrote;		/* bit i % 8 of byte i / 8: part i is there by
+				 * this handle; NULL: nothing was written */
+	u_int close_id;		/* of its CLOSE */
+	TAILQ_ENTRY(sftp_part_file) entry;
+};
+
+TAILQ_HEAD(sftp_part_files, sftp_part_file);
 
 /* A file whose parts are copied by several lanes: see sftp-parallel.c. */
 struct sftp_parts_copy {
@@ -55,13 +69,10 @@ struct sftp_parts_copy {
 	u_int end_asked;	/* that, when what is behind a source was
 				 * asked for last; 0: it was not */
 	int ends;		/* 1: nothing is */
-	/* Of lanes with nothing left to copy: open until the mark is cut */
-	struct {
-		struct sftp_conn *conn;
-		u_char *handle;
-		size_t len;
-	} open[SFTP_LANES];
-	u_int nopen;
+	struct sftp_part_files files;	/* of lanes that have nothing left */
+	struct sftp_part_files unsure;	/* of those whose CLOSE has failed, or
+					 * whose lane was lost before it */
+	int failed;		/* 1: an error that no stream would meet */
 };
 
 /*
@@ -79,9 +90,18 @@ int	 sftp_part_mark(struct sftp_parts_copy *c, struct sftp_conn *conn,
 int	 sftp_part_job(struct sftp_job *job);
 
 /*
- * Closes the handles of the lanes. A server tells others of a file that was
- * written to when it is closed: so this comes after the mark was cut.
+ * Closes the handles of the lanes, all at once, and waits for the answers. A
+ * server tells others of a file that was written to when it is closed: so this
+ * comes after the mark was cut. What a lane has written and a CLOSE does not
+ * vouch for is in c->unsure then. Returns SSH2_FX_OK, or the SSH2_FX_* status of
+ * such a CLOSE that has failed.
  */
-void	 sftp_part_close(struct sftp_parts_copy *c);
+u_int	 sftp_part_close(struct sftp_parts_copy *c);
+
+/* Moves the files of lanes that are lost to c->unsure. */
+void	 sftp_part_lost(struct sftp_parts_copy *c);
+
+/* Frees a file that is on no list. */
+void	 sftp_part_free(struct sftp_part_file *file);
 
 #endif /* SFTP_PART_JOB_H */

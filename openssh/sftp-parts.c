@@ -169,6 +169,8 @@ sftp_parts_forget(struct sftp_parts *p, uint64_t offset, uint64_t len)
 			continue;
 		unset(p->copied, i);
 		p->done -= length(p, i);
+		if (i < p->next)
+			p->back++;
 	}
 	p->first = 0;
 	move_first(p);

@@ -30,7 +30,6 @@
 #include "sftp.h"
 #include "sftp-common.h"
 #include "sftp-conn.h"
-#include "sftp-replies.h"
 #include "sftp-requests.h"
 
 static struct sshbuf *
@@ -256,17 +255,17 @@ sftp_request_open_look(struct sftp_conn *conn, const char *path, u_int flags,
 	return handle;
 }
 
-void
-sftp_request_close(struct sftp_conn *conn, const u_char *handle,
+u_int
+sftp_request_send_close(struct sftp_conn *conn, const u_char *handle,
     size_t handle_len)
 {
 	struct sshbuf *msg = new_msg();
+	u_int id = begin(conn, msg, SSH2_FXP_CLOSE);
 
-	(void)begin(conn, msg, SSH2_FXP_CLOSE);
 	put_string(msg, handle, handle_len);
 	sftp_conn_send(conn, msg);
-	sftp_reply_ignore(sftp_conn_tree(conn));
 	sshbuf_free(msg);
+	return id;
 }
 
 u_int

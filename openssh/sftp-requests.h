@@ -54,11 +54,11 @@ u_char	*sftp_request_open_look(struct sftp_conn *conn, const char *path,
 	    u_int flags, size_t *handle_len, int guess,
 	    struct sftp_request_look *look);
 
-/* Closes a handle. No reply is waited for. Needs a tree. */
-void	 sftp_request_close(struct sftp_conn *conn, const u_char *handle,
+/* Sends a CLOSE and returns its id. */
+u_int	 sftp_request_send_close(struct sftp_conn *conn, const u_char *handle,
 	    size_t handle_len);
 
-/* The same, but waits for the reply. Returns 0, or the SSH2_FX_* status. */
+/* The same, and waits for the reply. Returns 0, or the SSH2_FX_* status. */
 u_int	 sftp_request_close_wait(struct sftp_conn *conn, const u_char *handle,
 	    size_t handle_len);
 

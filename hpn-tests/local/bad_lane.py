@@ -1,6 +1,7 @@
 #!/usr/bin/python3 -B
 """A server for one of several lanes: a good one at first, whose replies are bad
-from the third on.
+from the third on. Or only what closes a file fails ("close-fails"), or ends it
+("close-ends").
 
     bad_lane.py HOW SERVER..."""
 
@@ -21,9 +22,19 @@ BAD = {
 }
 
 
-def feed(server):
-    while data := os.read(0, 1 << 16):
-        server.stdin.write(data)
+CLOSE = 4
+FAILURE = b"\0\0\0\4"
+closing = set()         # ids, as bytes
+
+
+def feed(how, server):
+    while head := sys.stdin.buffer.read(4):
+        message = sys.stdin.buffer.read(int.from_bytes(head, "big"))
+        if message[0] == CLOSE and how == "close-ends":
+            os._exit(1)
+        if message[0] == CLOSE:
+            closing.add(message[1:5])
+        server.stdin.write(head + message)
         server.stdin.flush()
     server.stdin.close()
 
@@ -31,12 +42,14 @@ def feed(server):
 def main(how, *server):
     server = subprocess.Popen(server, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE)
-    threading.Thread(target=feed, args=[server], daemon=True).start()
+    threading.Thread(target=feed, args=[how, server], daemon=True).start()
     n = 0
     while head := server.stdout.read(4):
         message = server.stdout.read(int.from_bytes(head, "big"))
         n += 1
-        if n > 3:
+        if how == "close-fails" and message[1:5] in closing:
+            message = message[:5] + FAILURE + message[9:]
+        elif n > 3 and how in BAD:
             message = BAD[how](message[:5])
         os.write(1, struct.pack(">I", len(message)) + message)
     server.wait()

@@ -218,6 +218,25 @@ def test_a_lane_that_sends_nonsense(large, direction, how):
     assert entries(large.dest) == entries(large.source)
 
 
+@TOOLS
+def test_a_lane_whose_close_fails(large, tool):
+    """What it has written may not be there: an error, as with one stream."""
+    large.serve(more=f"exec {BAD_LANE} close-fails {SERVER} -e")
+    status, error = large.copy(tool, "put", SLOW)
+    assert status == 1 and "close remote: Failure" in error
+    assert large.dest.stat().st_size != SIZE
+    large.serve()
+    assert goes_on(large, "put") == ""
+
+
+def test_a_lane_that_is_lost_before_its_close_is_answered(large):
+    """The first one writes all that again."""
+    large.serve(more=f"exec {BAD_LANE} close-ends {SERVER} -e")
+    assert large.copy("scp", "put", SLOW) == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert sum(large.moved()) >= SIZE
+
+
 @BOTH
 @pytest.mark.parametrize("what", ["file", "tree"])
 @pytest.mark.parametrize("limit,least,most", [(12, 1, 1), (24, 2, 7)])

@@ -104,6 +104,8 @@ test_have(void)
 	sftp_parts_forget(&p, MIB, MIB);
 	ASSERT_U64_EQ(sftp_parts_begin(&p), MIB);
 	ASSERT_U64_EQ(p.done, 2 * MIB);
+	ASSERT_INT_EQ(sftp_parts_next(&p, &offset, &len), 1);
+	ASSERT_INT_EQ(sftp_parts_next(&p, &offset, &len), 2);
 	sftp_parts_free(&p);
 	TEST_DONE();
 }
