@@ -20,10 +20,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "log.h"
+#include "misc.h"
 #include "progressmeter.h"
 #include "sshbuf.h"
 #include "sftp.h"
@@ -35,6 +37,11 @@
 #include "sftp-replies.h"
 #include "sftp-tree.h"
 #include "sftp-tree-state.h"
+
+extern volatile sig_atomic_t interrupted;
+
+/* Time (s) in which further lanes may answer once a copy in parts stops */
+#define STOP_MAX_S	3
 
 /* Time (ms) between two looks at lanes that have not answered yet */
 #define TICK_MS		1000
@@ -181,6 +188,16 @@ add_servers(struct sftp_tree *tree, struct waiting *w, u_int *index)
 	return due;
 }
 
+/* Notes whether a copy in parts stops, after an error or ^C. */
+static void
+note_stop(struct sftp_tree *tree)
+{
+	if (tree->stop == NULL || (!*tree->stop && !interrupted))
+		tree->give_up_s = 0;
+	else if (tree->give_up_s == 0)
+		tree->give_up_s = monotime_double() + STOP_MAX_S;
+}
+
 /*
  * Gives up a lane that answers nothing. Returns the time (ms) after which to
  * look again, or timeout_ms if that is sooner.
@@ -196,6 +213,9 @@ watch(struct sftp_tree *tree, struct server *s, int timeout_ms)
 	if (sftp_lane_is_silent(s->lane, due, tree->heard,
 	    !RB_EMPTY(&first->outstanding)))
 		lose(tree, s, "it does not answer");
+	else if (due && tree->give_up_s != 0 &&
+	    monotime_double() >= tree->give_up_s)
+		lose(tree, s, "it does not answer at the end");
 	if (!due || (timeout_ms != -1 && timeout_ms < TICK_MS))
 		return timeout_ms;
 	return TICK_MS;
@@ -208,6 +228,7 @@ sftp_lanes_deliver(struct sftp_tree *tree)
 	struct server *s;
 	u_int i, k, index[SFTP_LANES], at[SFTP_LANES];
 
+	note_stop(tree);
 	w.timeout_ms = sftp_tree_sync(tree);
 	for (i = 0; i < tree->nservers; i++) {
 		s = &tree->servers[i];

@@ -525,6 +525,26 @@ end_copy(struct sftp_parts_copy *c)
 	return !c->failed;
 }
 
+/*
+ * Ends a copy that the user has interrupted. Its mark is left: other copies may
+ * write to the same file, and lanes that were given up may, too. A lost lane
+ * has answered for the parts that it has copied.
+ */
+static void
+leave_mark(struct sftp_parts_copy *c)
+{
+	struct sftp_part_file *file;
+
+	if (sftp_part_close(c) != SSH2_FX_OK)
+		(void)forget_unsure(c);
+	while ((file = TAILQ_FIRST(&c->unsure)) != NULL) {
+		TAILQ_REMOVE(&c->unsure, file, entry);
+		sftp_part_free(file);
+	}
+	(void)sftp_part_mark(c, c->f->conn, c->f->handle, c->f->handle_len);
+	c->left = 1;
+}
+
 /* Ends a copy after an error. One stream copies what is left. */
 static void
 stop_copy(struct sftp_parts_copy *c)
@@ -546,13 +566,17 @@ stop_copy(struct sftp_parts_copy *c)
 static void
 copy_all(struct sftp_parts_copy *c)
 {
-	do {
+	for (;;) {
 		copy_parts(c);
-		if (c->parts.done != c->parts.size) {
-			stop_copy(c);
+		if (c->parts.done != c->parts.size)
+			break;
+		if (!end_copy(c))
 			return;
-		}
-	} while (end_copy(c));
+	}
+	if (interrupted && c->longer && !c->plain)
+		leave_mark(c);
+	else
+		stop_copy(c);
 }
 
 /* Copies the parts that are missing. */
@@ -568,7 +592,9 @@ copy(struct sftp_parts_copy *c)
 	c->mark = xmalloc(c->mark_len);
 	if (c->plain || add_mark(c) == 0) {
 		*f->counter = c->parts.done;
+		sftp_tree_stops(sftp_conn_tree(f->conn), &c->stop);
 		copy_all(c);
+		sftp_tree_stops(sftp_conn_tree(f->conn), NULL);
 		debug("\"%s\": %llu bytes are there, copied in parts over %u "
 		    "lanes", f->path, (unsigned long long)c->parts.done,
 		    sftp_lanes_open());
@@ -583,6 +609,7 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 {
 	struct sftp_parts_copy c = { .f = f, .begin = offset };
 	struct sftp_tree *tree = sftp_conn_tree(f->conn), *own = NULL;
+	uint64_t done;
 	int marked;		/* 1: the target is longer than what is there */
 
 	marked = resumed.path != NULL && strcmp(resumed.path, f->path) == 0 &&
@@ -616,12 +643,18 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 		marked = c.longer;
 	}
 	offset = reached(&c);
+	done = c.parts.done;
 	if (f->ended != NULL)
 		*f->ended = c.ends && offset == f->size;
 	sftp_parts_free(&c.parts);
 	*f->counter = offset;
 	if (c.failed)
 		return UINT64_MAX;
+	if (c.left) {
+		*f->counter = done;
+		sftp_tree_unfinished(sftp_conn_tree(f->conn));
+		return f->size + c.mark_len;
+	}
 	if (marked && set_size(f, offset) != 0) {
 		error("\"%s\": can't set the size of its copy", f->path);
 		return UINT64_MAX;

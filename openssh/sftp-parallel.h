@@ -72,7 +72,9 @@ int	 sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
  * Returns how many bytes there are now from the start of the target on; it has
  * been cut to these. That may be `offset`, if the file is to be copied in one
  * stream, and less than the size after an error, of which the stream will tell.
- * read_reply() is that of sftp_tree_new().
+ * After ^C the mark may be left at the target, whose size is returned then.
+ * After an error that the stream would not meet, UINT64_MAX is. read_reply() is
+ * that of sftp_tree_new().
  */
 uint64_t sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 	    void (*read_reply)(struct sftp_conn *conn, struct sshbuf *msg));

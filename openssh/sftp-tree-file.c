@@ -88,6 +88,7 @@ sftp_tree_release_file(struct sftp_tree *tree, struct worker *w, int failed)
 	set_complete(tree, w);
 	sftp_incomplete_end(w->incomplete_id);
 	w->incomplete_id = -1;
+	w->unfinished = 0;
 	if (w->writes)
 		TAILQ_REMOVE(&tree->writers, w, writer_entry);
 	tree->descriptor_holders -= w->has_descriptor;
@@ -99,7 +100,8 @@ sftp_tree_release_file(struct sftp_tree *tree, struct worker *w, int failed)
 static struct {
 	int copies;	/* 1: one of their files is copied */
 	int id;		/* its number in sftp-incomplete.h; -1: none */
-} alone = { 0, -1 };
+	int unfinished;	/* 1: it stays incomplete */
+} alone = { 0, -1, 0 };
 
 int
 sftp_tree_run_alone(struct sftp_job *job)
@@ -122,6 +124,7 @@ sftp_tree_begin_file(struct sftp_tree *tree, const char *path)
 	struct worker *w;
 
 	if (tree == NULL) {
+		alone.unfinished = 0;
 		if (alone.copies && alone.id == -1)
 			alone.id = sftp_incomplete_begin(path);
 		return 0;
@@ -192,15 +195,27 @@ sftp_tree_file_sent(struct sftp_tree *tree)
 	struct worker *w;
 
 	if (tree == NULL) {
-		sftp_incomplete_sent(alone.id);
+		if (!alone.unfinished)
+			sftp_incomplete_sent(alone.id);
 		return;
 	}
 	w = current_worker(tree);
+	if (w->unfinished)
+		return;
 	sftp_incomplete_sent(w->incomplete_id);
 	set_complete(tree, w);
 	/* If a directory's worker copies the file, its job is not all sent. */
 	if (w->job.depth == 0)
 		sftp_tree_set_sent(tree, w);
+}
+
+void
+sftp_tree_unfinished(struct sftp_tree *tree)
+{
+	if (tree == NULL)
+		alone.unfinished = 1;
+	else
+		current_worker(tree)->unfinished = 1;
 }
 
 /*

@@ -200,6 +200,12 @@ sftp_tree_on_lane(struct sftp_tree *tree, void (*opened)(struct sftp_tree *,
 	}
 }
 
+void
+sftp_tree_stops(struct sftp_tree *tree, const int *stop)
+{
+	tree->stop = stop;
+}
+
 static const struct server *
 find(const struct sftp_tree *tree, const struct sftp_conn *conn)
 {

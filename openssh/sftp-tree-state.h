@@ -51,6 +51,7 @@ struct worker {
 	int sending;		/* 1: its job has requests to send */
 	int file_incomplete;	/* 1: it counts in slots.incomplete */
 	int incomplete_id;	/* the file in sftp-incomplete.c; -1: none */
+	int unfinished;		/* 1: it stays incomplete */
 	int not_idempotent;	/* 1: a request of the job, executed late,
 				 * damages the file */
 	int has_descriptor;	/* 1: it has a local file open */
@@ -110,6 +111,8 @@ struct sftp_tree {
 	void (*lane_opened)(struct sftp_tree *tree, struct sftp_conn *conn,
 	    void *ctx);
 	void *lane_ctx;
+	const int *stop;	/* see sftp_tree_stops() */
+	double give_up_s;	/* when lanes are given up; 0: not at all */
 	struct sftp_job check;	/* says whether a lane has the same files */
 	struct sftp_jobs checks;
 };

@@ -156,6 +156,12 @@ int	 sftp_tree_is_begun(const struct sftp_tree *tree, const char *path);
 void	 sftp_tree_file_sent(struct sftp_tree *tree);
 
 /*
+ * Notes that the file stays incomplete, so that sftp_tree_file_sent() says
+ * nothing. tree may be NULL.
+ */
+void	 sftp_tree_unfinished(struct sftp_tree *tree);
+
+/*
  * As open(2). If no descriptors are left (EMFILE, ENFILE), it waits for another
  * job to end and tries again. Returns a descriptor, or -1 with errno set.
  */
@@ -226,6 +232,13 @@ void	 sftp_tree_wake(struct sftp_tree *tree, struct sftp_fiber_list *list);
  */
 void	 sftp_tree_on_lane(struct sftp_tree *tree, void (*opened)(struct
 	    sftp_tree *tree, struct sftp_conn *conn, void *ctx), void *ctx);
+
+/*
+ * Begins to watch *stop, which is 1 after an error in a file that is copied in
+ * parts, or ends that if it is NULL. After an error or ^C, further lanes have a
+ * few seconds to answer what is outstanding. Those that do not are lost.
+ */
+void	 sftp_tree_stops(struct sftp_tree *tree, const int *stop);
 
 /* Returns the number of lanes that are open in this copy. */
 u_int	 sftp_tree_lanes(const struct sftp_tree *tree);
