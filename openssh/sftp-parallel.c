@@ -296,6 +296,16 @@ have_first(const struct sftp_parallel *f, struct sftp_parts *p)
 	return ok;
 }
 
+/* Returns the path of the target. */
+static const char *
+target(const struct sftp_parallel *f)
+{
+	const char *path = f->upload ? NULL :
+	    sftp_tree_path(sftp_conn_tree(f->conn));
+
+	return path == NULL ? f->path : path;
+}
+
 int
 sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
     uint64_t *begin)
@@ -312,7 +322,7 @@ sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
 		if (*have == 0 || set_size(f, *have) != 0) {
 			*have = 0;
 			logit("\"%s\" is not what the source begins with: "
-			    "sending all of it", f->path);
+			    "copying all of it", target(f));
 			(void)set_size(f, 0);
 		}
 		return 0;
@@ -322,8 +332,8 @@ sftp_parallel_resume(const struct sftp_parallel *f, uint64_t *have,
 		return 0;
 	}
 	if (!sftp_conn_digests(f->conn))
-		logit("\"%s\": keeping %llu bytes of its copy, as the mark "
-		    "there says: the server can't compare content", f->path,
+		logit("\"%s\": keeping %llu bytes, as the mark "
+		    "there says: the server can't compare content", target(f),
 		    (unsigned long long)p->done);
 	while (sftp_parts_run(p, offset, &offset, &len)) {
 		check_run(f, offset, len);

@@ -60,7 +60,7 @@ sftp_resume_say(const struct sftp_resume *s, const char *path)
 		return;
 	if (at == 0)
 		logit("\"%s\" %s what the source begins with: "
-		    "sending all of it", path, s->have <= s->size &&
+		    "copying all of it", path, s->have <= s->size &&
 		    s->same == SFTP_SAME_UNKNOWN ? "may not be" : "is not");
 	else if (s->same == SFTP_SAME_UNKNOWN)
 		logit("\"%s\": keeping %llu bytes because of size and time "

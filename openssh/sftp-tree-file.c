@@ -89,6 +89,8 @@ sftp_tree_release_file(struct sftp_tree *tree, struct worker *w, int failed)
 	sftp_incomplete_end(w->incomplete_id);
 	w->incomplete_id = -1;
 	w->unfinished = 0;
+	free(w->path);
+	w->path = NULL;
 	if (w->writes)
 		TAILQ_REMOVE(&tree->writers, w, writer_entry);
 	tree->descriptor_holders -= w->has_descriptor;
@@ -101,7 +103,8 @@ static struct {
 	int copies;	/* 1: one of their files is copied */
 	int id;		/* its number in sftp-incomplete.h; -1: none */
 	int unfinished;	/* 1: it stays incomplete */
-} alone = { 0, -1, 0 };
+	char *path;	/* of the file that has begun last, or NULL */
+} alone = { 0, -1, 0, NULL };
 
 int
 sftp_tree_run_alone(struct sftp_job *job)
@@ -125,6 +128,8 @@ sftp_tree_begin_file(struct sftp_tree *tree, const char *path)
 
 	if (tree == NULL) {
 		alone.unfinished = 0;
+		free(alone.path);
+		alone.path = xstrdup(path);
 		if (alone.copies && alone.id == -1)
 			alone.id = sftp_incomplete_begin(path);
 		return 0;
@@ -139,11 +144,19 @@ sftp_tree_begin_file(struct sftp_tree *tree, const char *path)
 	w = current_worker(tree);
 	w->file_incomplete = 1;
 	w->incomplete_id = sftp_incomplete_begin(path);
+	free(w->path);
+	w->path = xstrdup(path);
 	if (w->server == &tree->servers[0]) {
 		w->begun = xstrdup(path);
 		TAILQ_INSERT_HEAD(&tree->begun, w, begun_entry);
 	}
 	return 0;
+}
+
+const char *
+sftp_tree_path(const struct sftp_tree *tree)
+{
+	return tree == NULL ? alone.path : current_worker(tree)->path;
 }
 
 void

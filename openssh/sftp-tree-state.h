@@ -52,6 +52,7 @@ struct worker {
 	int file_incomplete;	/* 1: it counts in slots.incomplete */
 	int incomplete_id;	/* the file in sftp-incomplete.c; -1: none */
 	int unfinished;		/* 1: it stays incomplete */
+	char *path;		/* of its file, once that has begun, or NULL */
 	int not_idempotent;	/* 1: a request of the job, executed late,
 				 * damages the file */
 	int has_descriptor;	/* 1: it has a local file open */

@@ -127,6 +127,12 @@ void	 sftp_tree_dir_sent(struct sftp_tree *tree, int depth);
 int	 sftp_tree_begin_file(struct sftp_tree *tree, const char *path);
 
 /*
+ * Returns the path that the job that runs has given to sftp_tree_begin_file()
+ * last, or NULL. tree may be NULL.
+ */
+const char *sftp_tree_path(const struct sftp_tree *tree);
+
+/*
  * Notes that the job that runs asks the server to truncate its target, or to
  * append to it. The server of a lane that is lost may still do so when the file
  * has been copied over another. tree may be NULL.

@@ -775,7 +775,8 @@ def test_resume_without_a_mark(large, direction, stock):
         large.serve(server=f"{STOCK}/sftp-server")
     status, error = large.copy("scp", direction, "-Z")
     assert status == 0
-    assert "is not what the source begins with: sending all" in error
+    assert f'"{large.dest}" is not what the source begins with: copying ' \
+        "all of it" in error
     assert filecmp.cmp(large.source, large.dest, shallow=False)
 
 

@@ -93,13 +93,13 @@ test_say(void)
 		{ { 9, 0, 5, 5, SFTP_SAME_UNKNOWN }, 0, "" },
 		{ { 9, 4, 5, 5, SFTP_SAME_NO }, SYSLOG_LEVEL_INFO,
 		    "\"f\" is not what the source begins with: "
-		    "sending all of it\n" },
+		    "copying all of it\n" },
 		{ { 9, 10, 5, 5, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
 		    "\"f\" is not what the source begins with: "
-		    "sending all of it\n" },
+		    "copying all of it\n" },
 		{ { 9, 9, 5, 6, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
 		    "\"f\" may not be what the source begins with: "
-		    "sending all of it\n" },
+		    "copying all of it\n" },
 		{ { 9, 4, 5, 5, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
 		    "\"f\": keeping 4 bytes because of size and time only: "
 		    "the server can't compare content\n" },
