@@ -511,6 +511,36 @@ cut(struct sftp_parts_copy *c)
 }
 
 /*
+ * Returns 1 if another file has the path of a download's source by now, and
+ * lanes may have opened that: it has another size or time. A source that grows
+ * has both.
+ */
+static int
+is_replaced(const struct sftp_parts_copy *c)
+{
+	const struct sftp_parallel *f = c->f;
+	Attrib ours, there;
+
+	if (f->upload || TAILQ_EMPTY(&c->files))
+		return 0;
+	return sftp_request_stats(f->conn, f->path, f->handle, f->handle_len,
+	    &ours, &there) != 0 || ours.size != there.size ||
+	    ours.mtime != there.mtime;
+}
+
+/* Takes nothing for there: the first lane's stream copies all. */
+static void
+start_over(struct sftp_parts_copy *c)
+{
+	verbose("\"%s\" was replaced while it was copied: copying all of it "
+	    "again", c->f->path);
+	sftp_parts_forget(&c->parts, 0, c->parts.size);
+	c->begin = 0;
+	c->longer = 1;
+	cut(c);
+}
+
+/*
  * Ends a copy whose parts are all there. Returns 1 if some are to be copied
  * again: the mark is there again, then.
  */
@@ -520,6 +550,12 @@ end_copy(struct sftp_parts_copy *c)
 	u_int status;
 	int again;
 
+	if (is_replaced(c)) {
+		start_over(c);
+		(void)sftp_part_close(c);
+		(void)forget_unsure(c);
+		return 0;
+	}
 	sftp_part_lost(c);
 	if (forget_unsure(c))
 		return 1;

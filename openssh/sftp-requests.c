@@ -280,19 +280,54 @@ sftp_request_close_wait(struct sftp_conn *conn, const u_char *handle,
 	return ask_status(conn, msg, id);
 }
 
+/* Begins an FSTAT, or a STAT if handle is NULL. Returns its id. */
+static u_int
+begin_stat(struct sftp_conn *conn, struct sshbuf *msg, const char *path,
+    const u_char *handle, size_t handle_len)
+{
+	u_int id = begin(conn, msg,
+	    handle != NULL ? SSH2_FXP_FSTAT : SSH2_FXP_STAT);
+
+	if (handle != NULL)
+		put_string(msg, handle, handle_len);
+	else
+		put_string(msg, path, strlen(path));
+	return id;
+}
+
+int
+sftp_request_stats(struct sftp_conn *conn, const char *path,
+    const u_char *handle, size_t handle_len, Attrib *of_handle,
+    Attrib *of_path)
+{
+	struct sshbuf *msg = new_msg();
+	u_int first, second, id, status;
+	int i, r = 0;
+
+	first = begin_stat(conn, msg, path, handle, handle_len);
+	sftp_conn_send(conn, msg);
+	second = begin_stat(conn, msg, path, NULL, 0);
+	sftp_conn_send(conn, msg);
+	for (i = 0; i < 2; i++) {
+		if (sftp_request_reply(conn, msg, &id, &status) !=
+		    SSH2_FXP_ATTRS || decode_attrib(msg, id == first ?
+		    of_handle : of_path) != 0)
+			r = -1;
+		if (id != first && id != second)
+			fatal("ID mismatch (%u)", id);
+	}
+	sshbuf_free(msg);
+	return r;
+}
+
 int
 sftp_request_stat(struct sftp_conn *conn, const char *path,
     const u_char *handle, size_t handle_len, Attrib *a)
 {
 	struct sshbuf *msg = new_msg();
-	u_int id, status;
+	u_int id = begin_stat(conn, msg, path, handle, handle_len), status;
 	int r = -1;
 
-	id = begin(conn, msg, handle != NULL ? SSH2_FXP_FSTAT : SSH2_FXP_STAT);
-	if (handle != NULL)
-		put_string(msg, handle, handle_len);
-	else
-		put_string(msg, path, strlen(path));
 	if (ask(conn, msg, id, &status) == SSH2_FXP_ATTRS)
 		r = decode_attrib(msg, a) == 0 ? 0 : -1;
 	sshbuf_free(msg);

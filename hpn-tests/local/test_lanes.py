@@ -66,6 +66,27 @@ def test_the_end_is_asked_for_once(large, preserve):
             if int(offset) >= SIZE] == [(0, "1")]
 
 
+@TOOLS
+def test_the_source_is_replaced(large, tool):
+    """By rename, by a file with its size and time: lanes open that one. They
+    are told apart once its time changes."""
+    old, new = content(SIZE, 1), content(SIZE, 2)
+    large.source.write_bytes(old)
+    os.utime(large.source, (1234567890, 1234567890))
+    other = large.path / "other"
+    other.write_bytes(new)
+    os.utime(other, (1234567890, 1234567890))
+    large.serve(more=f"sleep 0.3; mv {other} {large.source} 2>/dev/null\n"
+                "sleep 0.3")
+    client = begin(large, tool, "get", "-l160000")
+    wait_for(lambda: read(large.path / "log").count('open "') == 4)
+    os.utime(large.source, (1234567891, 1234567891))
+    error = client.communicate(timeout=100)[1]
+    assert (client.returncode, error) == (0, "")
+    is_old = large.dest.read_bytes() == old
+    assert is_old
+
+
 def test_reget_has_one(large):
     """It goes on in one stream, so no other lane is of use."""
     large.dest.write_bytes(large.source.read_bytes()[:MIB])
