@@ -512,45 +512,36 @@ sftp_part_lost(struct sftp_parts_copy *c)
 	}
 }
 
-/* Takes the file whose CLOSE has that id from the list. */
+/* Returns the file whose CLOSE has that id. */
 static struct sftp_part_file *
-take_file(struct sftp_parts_copy *c, const struct sftp_conn *conn, u_int id)
+find_file(struct sftp_parts_copy *c, const struct sftp_conn *conn, u_int id)
 {
 	struct sftp_part_file *file;
 
 	TAILQ_FOREACH(file, &c->files, entry) {
-		if (file->conn != conn || file->close_id != id)
-			continue;
-		TAILQ_REMOVE(&c->files, file, entry);
-		return file;
+		if (file->conn == conn && file->close_id == id)
+			return file;
 	}
 	fatal("Unexpected reply %u", id);
 }
 
-/* Waits for the answer to a CLOSE on a lane. Returns its status. */
-static u_int
+/* Waits for the answer to a CLOSE on a lane, and notes its status. */
+static void
 take_close(struct sftp_parts_copy *c, struct sftp_conn *conn,
     struct sshbuf *msg)
 {
-	struct sftp_part_file *file;
 	u_int id, status;
 
 	(void)sftp_request_reply(conn, msg, &id, &status);
-	file = take_file(c, conn, id);
-	if (file->wrote == NULL || status == SSH2_FX_OK) {
-		sftp_part_free(file);
-		return SSH2_FX_OK;
-	}
-	TAILQ_INSERT_TAIL(&c->unsure, file, entry);
-	return sftp_tree_lost(sftp_conn_tree(conn), conn) ? SSH2_FX_OK :
-	    status;
+	find_file(c, conn, id)->closed = status;
 }
 
 u_int
 sftp_part_close(struct sftp_parts_copy *c)
 {
-	struct sftp_part_file *file;
-	u_int failed = SSH2_FX_OK, status;
+	struct sftp_part_file *file, *next;
+	struct sftp_tree *tree = sftp_conn_tree(c->f->conn);
+	u_int failed = SSH2_FX_OK;
 	struct sshbuf *msg;
 
 	if ((msg = sshbuf_new()) == NULL)
@@ -559,12 +550,21 @@ sftp_part_close(struct sftp_parts_copy *c)
 	TAILQ_FOREACH(file, &c->files, entry)
 		file->close_id = sftp_request_send_close(file->conn,
 		    file->handle, file->len);
-	while ((file = TAILQ_FIRST(&c->files)) != NULL) {
-		status = take_close(c, file->conn, msg);
-		if (status != SSH2_FX_OK)
-			failed = status;
-	}
+	TAILQ_FOREACH(file, &c->files, entry)
+		take_close(c, file->conn, msg);
 	sshbuf_free(msg);
+	TAILQ_FOREACH_SAFE(file, &c->files, entry, next) {
+		if (file->wrote == NULL || file->closed == SSH2_FX_OK)
+			continue;
+		TAILQ_REMOVE(&c->files, file, entry);
+		TAILQ_INSERT_TAIL(&c->unsure, file, entry);
+		if (!sftp_tree_lost(tree, file->conn))
+			failed = file->closed;
+	}
+	while ((file = TAILQ_FIRST(&c->files)) != NULL) {
+		TAILQ_REMOVE(&c->files, file, entry);
+		sftp_part_free(file);
+	}
 	return failed;
 }
 

@@ -39,6 +39,7 @@ struct sftp_part_file {
 	u_char *wrote;		/* bit i % 8 of byte i / 8: part i is there by
 				 * this handle; NULL: nothing was written */
 	u_int close_id;		/* of its CLOSE */
+	u_int closed;		/* the answer to that, SSH2_FX_* */
 	TAILQ_ENTRY(sftp_part_file) entry;
 };
 
