@@ -539,7 +539,7 @@ take_close(struct sftp_parts_copy *c, struct sftp_conn *conn,
 u_int
 sftp_part_close(struct sftp_parts_copy *c)
 {
-	struct sftp_part_file *file, *next;
+	struct sftp_part_file *file;
 	struct sftp_tree *tree = sftp_conn_tree(c->f->conn);
 	u_int failed = SSH2_FX_OK;
 	struct sshbuf *msg;
@@ -553,18 +553,15 @@ sftp_part_close(struct sftp_parts_copy *c)
 	TAILQ_FOREACH(file, &c->files, entry)
 		take_close(c, file->conn, msg);
 	sshbuf_free(msg);
-	TAILQ_FOREACH_SAFE(file, &c->files, entry, next) {
-		if (file->wrote == NULL || file->closed == SSH2_FX_OK)
-			continue;
-		TAILQ_REMOVE(&c->files, file, entry);
-		TAILQ_INSERT_TAIL(&c->unsure, file, entry);
-		if (!sftp_tree_lost(tree, file->conn))
+	TAILQ_FOREACH(file, &c->files, entry) {
+		if (file->closed == SSH2_FX_OK) {
+			free(file->wrote);
+			file->wrote = NULL;
+		} else if (file->wrote != NULL &&
+		    !sftp_tree_lost(tree, file->conn))
 			failed = file->closed;
 	}
-	while ((file = TAILQ_FIRST(&c->files)) != NULL) {
-		TAILQ_REMOVE(&c->files, file, entry);
-		sftp_part_free(file);
-	}
+	TAILQ_CONCAT(&c->unsure, &c->files, entry);
 	return failed;
 }
 

@@ -71,8 +71,8 @@ struct sftp_parts_copy {
 				 * asked for last; 0: it was not */
 	int ends;		/* 1: nothing is */
 	struct sftp_part_files files;	/* of lanes that have nothing left */
-	struct sftp_part_files unsure;	/* of those whose CLOSE has failed, or
-					 * whose lane was lost before it */
+	struct sftp_part_files unsure;	/* of those whose lane was lost, or
+					 * that were closed */
 	int left;		/* 1: after ^C, the mark is left there */
 	int failed;		/* 1: an error that no stream would meet */
 };
@@ -94,9 +94,9 @@ int	 sftp_part_job(struct sftp_job *job);
 /*
  * Closes the handles of the lanes, all at once, and waits for the answers. A
  * server tells others of a file that was written to when it is closed: so this
- * comes after the mark was cut. What a lane has written and no CLOSE vouches
- * for is in c->unsure then. Returns SSH2_FX_OK, or the SSH2_FX_* status of a
- * CLOSE that has failed.
+ * comes after the mark was cut. All files are in c->unsure then. Of one whose
+ * CLOSE vouches for what was written, "wrote" is NULL. Returns SSH2_FX_OK, or
+ * the SSH2_FX_* status of a CLOSE that has failed.
  */
 u_int	 sftp_part_close(struct sftp_parts_copy *c);
 

@@ -884,7 +884,8 @@ def test_interrupted_in_sftp(place, direction, stands_still):
     wait_for(lambda: not runs(lane))
     assert place.dest.stat().st_size > LARGE
     count = missing(place.source, place.dest)
-    assert count <= 64 * MIB + 12345
+    # Two blocks of each lane may be there in part, and count as missing.
+    assert count <= LARGE - 96 * MIB + 2 * 4 * MIB
     place.serve()
     assert goes_on(place, direction) == ""
     assert sum(place.moved()) <= count + 16 * MIB
