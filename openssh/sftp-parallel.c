@@ -87,11 +87,11 @@ read_end(const struct sftp_parallel *f, uint64_t have, size_t *len)
 {
 	u_char *end;
 
-	if (have == 0)
+	if (have < SFTP_PARALLEL_MIN)
 		return NULL;
 	/* At least the mark of any file that is smaller than this */
 	*len = have / SFTP_PART_BYTES < SFTP_PARTS_MAX ?
-	    MINIMUM(sftp_mark_len(have), have) : SFTP_MARK_MAX;
+	    sftp_mark_len(have) : SFTP_MARK_MAX;
 	end = xmalloc(*len);
 	if (read_file(f, f->upload, have - *len, end, *len) == 0)
 		return end;
