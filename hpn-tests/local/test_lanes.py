@@ -2,6 +2,7 @@
 its own here, without ssh between the ends. Ends at random moments, too: as many
 as KILLS in the environment says, 20 by default."""
 
+import contextlib
 import filecmp
 import hashlib
 import os
@@ -867,7 +868,8 @@ def test_interrupted_in_sftp(place, direction, stands_still):
         client.send_signal(signal.SIGINT)
         client.communicate(timeout=30)
     finally:
-        os.kill(lane, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(lane, signal.SIGCONT)
     assert client.returncode != 0
     wait_for(lambda: not runs(lane))
     assert place.dest.stat().st_size > LARGE
