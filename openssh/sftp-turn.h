@@ -43,15 +43,15 @@ struct sftp_turn {
 	u_int	n;		/* requests, until now */
 };
 
-/* A turn begins, while so many bytes of replies wait. */
+/* Begins a turn. `replies` is the number of bytes of replies that wait. */
 void	 sftp_turn_begin(struct sftp_turn *t, enum sftp_turn_kind kind,
 	    size_t replies, double now_s);
 
 /*
- * Notes that a request was processed. `requests` begins with another whole one,
- * and so many bytes of replies wait. Returns 1 if that request is processed in
- * the same turn, else 0. The replies of a turn grow by SFTP_MAX_MSG_LENGTH, and
- * the one that passes that.
+ * Notes that a request was processed. `requests` begins with the next one,
+ * which is whole. `replies` is the number of bytes of replies that wait.
+ * Returns 1 if the next request belongs to the same turn, else 0. The turn ends
+ * with the reply by which replies have grown by SFTP_MAX_MSG_LENGTH or more.
  */
 int	 sftp_turn_goes_on(struct sftp_turn *t, const struct sshbuf *requests,
 	    size_t replies, double now_s);
