@@ -6,7 +6,8 @@ if there were none.
 has the exceptions), one more than there are CPUs: tests wait a lot. Each test's
 line is whole; failures are told at the end, of all of them. One after the
 other where pytest-xdist is missing, and where the lab is in real
-time, which others would disturb.
+time, which others would disturb. A test that hangs fails after TIMEOUT_S, and
+says where, if pytest-timeout is there; PYTEST_TIMEOUT sets another time.
 
 Where REQUIRE_ALL=1 is set, as CI does, nothing may be skipped: what this
 machine can't run is a failure with the same reason. (A conftest.py at the
@@ -23,6 +24,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "lib"))      # tally.py
 WORKERS_MAX = 5
+TIMEOUT_S = 1500        # the longest test takes 5 minutes on a busy machine
 
 
 def at_once():
@@ -46,6 +48,7 @@ def main():
     if "--at-once" in arguments:
         arguments.remove("--at-once")
         options += at_once()
+        os.environ.setdefault("PYTEST_TIMEOUT", str(TIMEOUT_S))
     status = pytest.main(options + arguments)
     from tally import TALLY             # which pytest has loaded
     if status == pytest.ExitCode.NO_TESTS_COLLECTED:

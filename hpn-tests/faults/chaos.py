@@ -157,8 +157,7 @@ class Ends:
         try:
             said = process.communicate(timeout=timeout_s)[1]
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+            process.kill()      # end() kills its children
             pytest.fail(f"not done after {timeout_s} s: {process.args}")
         lines = [line for line in said.splitlines()
                  if "Permanently added" not in line]

@@ -125,8 +125,7 @@ class Place:
         try:
             out, err = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+            process.kill()      # end() kills its children
             pytest.fail(f"not done after {timeout_s} s: {argv}")
         return subprocess.CompletedProcess(argv, process.returncode, out, err)
 

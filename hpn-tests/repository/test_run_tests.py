@@ -114,3 +114,15 @@ def test_folders_of_tests_that_passed_go(tmp_path):
     left = (tmp_path / "base").glob("*/file")
     assert {f.resolve().parent.name for f in left} == \
         {"test_fails0", "test_fails_afterwards0"}
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("pytest_timeout"),
+                    reason="no pytest-timeout")
+def test_a_test_that_hangs(run, tmp_path):
+    """It fails, and says where it stood."""
+    assert "\ntimeout: 1500.0s\n" in run("--at-once").stdout
+    (tmp_path / "test_d.py").write_text(
+        "import time\n\ndef test_hangs():\n    time.sleep(1000)\n")
+    done = run("--at-once", PYTEST_TIMEOUT="2")
+    assert "    time.sleep(1000)\n" in done.stdout
+    assert "\n6 passed, 5 failed, 3 skipped\n" in done.stdout
