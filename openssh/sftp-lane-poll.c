@@ -188,14 +188,29 @@ add_servers(struct sftp_tree *tree, struct waiting *w, u_int *index)
 	return due;
 }
 
-/* Notes whether a copy in parts stops, after an error or ^C. */
+/* Returns 1 if the copy stops: after ^C, or one in parts after an error. */
+static int
+stops(const struct sftp_tree *tree)
+{
+	return interrupted || (tree->stop != NULL && *tree->stop);
+}
+
+/* Notes whether the copy stops, or waits for nothing but checks of lanes. */
 static void
 note_stop(struct sftp_tree *tree)
 {
-	if (tree->stop == NULL || (!*tree->stop && !interrupted))
+	if (!stops(tree) && !tree->checks_end)
 		tree->give_up_s = 0;
 	else if (tree->give_up_s == 0)
 		tree->give_up_s = monotime_double() + STOP_MAX_S;
+}
+
+/* Returns 1 if no reply of a lane is waited for any longer. */
+static int
+is_given_up(const struct sftp_tree *tree, const struct server *s)
+{
+	return tree->give_up_s != 0 && monotime_double() >= tree->give_up_s &&
+	    (stops(tree) || s->same == -1);
 }
 
 /*
@@ -213,8 +228,7 @@ watch(struct sftp_tree *tree, struct server *s, int timeout_ms)
 	if (sftp_lane_is_silent(s->lane, due, tree->heard,
 	    !RB_EMPTY(&first->outstanding)))
 		lose(tree, s, "it does not answer");
-	else if (due && tree->give_up_s != 0 &&
-	    monotime_double() >= tree->give_up_s)
+	else if (due && is_given_up(tree, s))
 		lose(tree, s, "it does not answer at the end");
 	if (!due || (timeout_ms != -1 && timeout_ms < TICK_MS))
 		return timeout_ms;

@@ -293,23 +293,21 @@ sftp_tree_wait(struct sftp_tree *tree, struct sftp_jobs *jobs)
 	return jobs->failed ? -1 : 0;
 }
 
-/*
- * Waits until lanes have been checked, if this is the fiber that copies the
- * tree's own directory: its attributes are set after that.
- */
-static void
-wait_checks(struct sftp_tree *tree)
+void
+sftp_tree_end_checks(struct sftp_tree *tree)
 {
-	if (current_worker(tree)->job.run == NULL)
-		(void)sftp_tree_wait(tree, &tree->checks);
+	tree->checks_end = 1;
+	(void)sftp_tree_wait(tree, &tree->checks);
 }
 
 void
-sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs)
+sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs, int depth)
 {
 	while (jobs->sending != 0)
 		wait_jobs(tree, jobs);
-	wait_checks(tree);
+	/* A check makes a directory in the tree's own one, which dates that. */
+	if (depth == 0)
+		sftp_tree_end_checks(tree);
 }
 
 void

@@ -79,7 +79,9 @@ check_lanes(struct sftp_tree *tree)
 {
 	u_int i;
 
-	for (i = 1; i < tree->nservers && tree->check.src != NULL; i++) {
+	if (tree->check.src == NULL || tree->checks_end)
+		return;
+	for (i = 1; i < tree->nservers; i++) {
 		if (!is_open(&tree->servers[i]) || tree->servers[i].same != 0)
 			continue;
 		tree->servers[i].same = -1;	/* until it is known */

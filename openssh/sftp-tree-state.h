@@ -83,7 +83,8 @@ struct server {
 	uint64_t load;		/* bytes of the files that it copies now */
 	int ended;		/* 1: a session whose other end is closed */
 	int same;		/* 1: it has the files of the first lane;
-				 * -1: it has not; 0: unknown */
+				 * -1: it has not, or is being checked;
+				 * 0: unknown */
 };
 
 #define SERVERS		SFTP_LANES	/* most that a copy has */
@@ -116,6 +117,7 @@ struct sftp_tree {
 	double give_up_s;	/* when lanes are given up; 0: not at all */
 	struct sftp_job check;	/* says whether a lane has the same files */
 	struct sftp_jobs checks;
+	int checks_end;		/* 1: no further check starts */
 };
 
 /*
@@ -127,6 +129,9 @@ void	 sftp_tree_run_job(struct sftp_fiber *fiber, void *ctx);
 
 /* Notes that a job sends no more requests. */
 void	 sftp_tree_set_sent(struct sftp_tree *tree, struct worker *w);
+
+/* Waits for the checks of lanes that are under way. No others start. */
+void	 sftp_tree_end_checks(struct sftp_tree *tree);
 
 /*
  * sftp-tree-file.c: runs the job of a file of a tree that is copied without a

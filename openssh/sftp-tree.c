@@ -116,7 +116,7 @@ tree_free(struct sftp_tree *tree)
 {
 	if (tree == NULL)
 		return;
-	(void)sftp_tree_wait(tree, &tree->checks);
+	sftp_tree_end_checks(tree);
 	tree->lanes_s = 0;
 	while (sftp_replies_deliver(tree))
 		;

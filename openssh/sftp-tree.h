@@ -108,10 +108,12 @@ void	 sftp_tree_start(struct sftp_tree *tree, struct sftp_jobs *jobs,
 int	 sftp_tree_wait(struct sftp_tree *tree, struct sftp_jobs *jobs);
 
 /*
- * Waits until all jobs have sent their last request or have ended. Replies may
- * be outstanding then.
+ * Waits until all jobs of a directory have sent their last request or have
+ * ended. Replies may be outstanding then. If depth is 0, it is the tree's own
+ * directory, and waits for the checks of lanes, too: no other starts.
  */
-void	 sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs);
+void	 sftp_tree_wait_sent(struct sftp_tree *tree, struct sftp_jobs *jobs,
+	    int depth);
 
 /*
  * Notes that a directory at that depth has sent its last request. Replies may

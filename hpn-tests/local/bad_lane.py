@@ -1,7 +1,8 @@
 #!/usr/bin/python3 -B
 """A server for one of several lanes: a good one at first, whose replies are bad
 from the third on. Or only what closes a file fails ("close-fails"), or ends it
-("close-ends").
+("close-ends"). Or it says nothing from the second reply on ("silent"). Or the
+file that is named grows before each question for attributes ("grows=FILE").
 
     bad_lane.py HOW SERVER..."""
 
@@ -22,7 +23,7 @@ BAD = {
 }
 
 
-CLOSE = 4
+CLOSE, STATS = 4, (8, 17)
 FAILURE = b"\0\0\0\4"
 closing = set()         # ids, as bytes
 
@@ -34,6 +35,9 @@ def feed(how, server):
             os._exit(1)
         if message[0] == CLOSE:
             closing.add(message[1:5])
+        if message[0] in STATS and how.startswith("grows="):
+            with open(how.removeprefix("grows="), "ab") as f:
+                f.write(b"one more line\n")
         server.stdin.write(head + message)
         server.stdin.flush()
     server.stdin.close()
@@ -51,7 +55,8 @@ def main(how, *server):
             message = message[:5] + FAILURE + message[9:]
         elif n > 3 and how in BAD:
             message = BAD[how](message[:5])
-        os.write(1, struct.pack(">I", len(message)) + message)
+        if n == 1 or how != "silent":
+            os.write(1, struct.pack(">I", len(message)) + message)
     server.wait()
 
 
