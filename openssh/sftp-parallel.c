@@ -79,19 +79,21 @@ read_file(const struct sftp_parallel *f, int remote, uint64_t offset,
 
 /*
  * Reads the end of the target, which has `have` bytes. Returns what was read,
- * to be freed, and its length (bytes), or NULL if the target is too small for a
- * copy in parts or can't be read.
+ * to be freed, and its length (bytes). Returns NULL if it can't be read, and if
+ * the target is too small for a copy in parts. A small target of a source that
+ * isn't is read, too, if the server can't compare.
  */
 static u_char *
 read_end(const struct sftp_parallel *f, uint64_t have, size_t *len)
 {
 	u_char *end;
 
-	if (have < SFTP_PARALLEL_MIN)
+	if (have == 0 || (have < SFTP_PARALLEL_MIN &&
+	    (f->size < SFTP_PARALLEL_MIN || sftp_conn_digests(f->conn))))
 		return NULL;
 	/* At least the mark of any file that is smaller than this */
 	*len = have / SFTP_PART_BYTES < SFTP_PARTS_MAX ?
-	    sftp_mark_len(have) : SFTP_MARK_MAX;
+	    MINIMUM(sftp_mark_len(have), have) : SFTP_MARK_MAX;
 	end = xmalloc(*len);
 	if (read_file(f, f->upload, have - *len, end, *len) == 0)
 		return end;
@@ -148,7 +150,10 @@ sftp_parallel_marked(struct sftp_conn *conn, const char *path, uint64_t size)
 	return ret;
 }
 
-/* Returns 1 unless these bytes are known to be others than the source's. */
+/*
+ * Returns 1 unless these bytes are known to be others than the source's. After
+ * ^C nothing more is compared.
+ */
 static int
 same(const struct sftp_parallel *f, uint64_t offset, uint64_t len)
 {
@@ -162,20 +167,22 @@ same(const struct sftp_parallel *f, uint64_t offset, uint64_t len)
 		fatal_f("sshbuf_new failed");
 	sftp_compare_start(&c, f->fd, offset + len);
 	c.asked = offset;
-	do {
-		while (sftp_compare_more(&c)) {
+	for (;;) {
+		while (!interrupted && sftp_compare_more(&c)) {
 			if ((r = sftp_compare_ask(&c, msg,
 			    sftp_conn_id(f->conn), f->handle,
 			    f->handle_len)) != 0)
 				fatal_fr(r, "compose");
 			sftp_conn_send(f->conn, msg);
 		}
+		if (c.outstanding == 0)
+			break;
 		sftp_compare_read(&c);
 		sftp_conn_get(f->conn, msg);
 		if ((r = sftp_compare_reply(&c, msg)) != 0)
 			fatal_fr(r, "parse");
 		sshbuf_reset(msg);
-	} while (sftp_compare_more(&c) || c.outstanding != 0);
+	}
 	sshbuf_free(msg);
 	return c.same != SFTP_SAME_NO;
 }
@@ -510,10 +517,24 @@ cut(struct sftp_parts_copy *c)
 		c->longer = 0;
 }
 
+/* Returns 1 if a file that a lane has opened was copied from. */
+static int
+has_copied(const struct sftp_parts_copy *c)
+{
+	const struct sftp_part_file *file;
+
+	TAILQ_FOREACH(file, &c->files, entry) {
+		if (file->same)
+			return 1;
+	}
+	return 0;
+}
+
 /*
- * Returns 1 if another file has the path of a download's source by now, and
- * lanes may have opened that: it has another size or time. A source that grows
- * has both.
+ * Returns 1 if another file is known to have the path of a download's source by
+ * now, and lanes may have copied from that: it has another size or time. The
+ * path is asked for before the handle, and a source that grows meanwhile is
+ * larger and later by the handle.
  */
 static int
 is_replaced(const struct sftp_parts_copy *c)
@@ -521,11 +542,12 @@ is_replaced(const struct sftp_parts_copy *c)
 	const struct sftp_parallel *f = c->f;
 	Attrib ours, there;
 
-	if (f->upload || TAILQ_EMPTY(&c->files))
+	if (f->upload || !has_copied(c) || sftp_request_stats(f->conn, f->path,
+	    f->handle, f->handle_len, &there, &ours) != 0)
 		return 0;
-	return sftp_request_stats(f->conn, f->path, f->handle, f->handle_len,
-	    &ours, &there) != 0 || ours.size != there.size ||
-	    ours.mtime != there.mtime;
+	if (ours.size == f->size && ours.mtime == f->mtime)
+		return there.size != f->size || there.mtime != f->mtime;
+	return there.size > ours.size || there.mtime > ours.mtime;
 }
 
 /* Takes nothing for there: the first lane's stream copies all. */
@@ -571,17 +593,35 @@ end_copy(struct sftp_parts_copy *c)
 	return !c->failed;
 }
 
+/* Returns 1 if a lane that was lost has written to the target. */
+static int
+may_change(const struct sftp_parts_copy *c)
+{
+	const struct sftp_part_file *file;
+
+	TAILQ_FOREACH(file, &c->unsure, entry) {
+		if (file->wrote != NULL &&
+		    sftp_tree_lost(sftp_conn_tree(c->f->conn), file->conn))
+			return 1;
+	}
+	return 0;
+}
+
 /*
  * Ends a copy that the user has interrupted. Its mark is left: other copies may
- * write to the same file, and lanes that were given up may, too. A lost lane
- * has answered for the parts that it has copied.
+ * write to the same file, and lanes that were given up may, too: of these the
+ * user is told. A lost lane has answered for the parts that it has copied.
  */
 static void
 leave_mark(struct sftp_parts_copy *c)
 {
 	struct sftp_part_file *file;
+	u_int status = sftp_part_close(c);
 
-	if (sftp_part_close(c) != SSH2_FX_OK)
+	if (may_change(c))
+		error("\"%s\": the %s that was lost could still change it",
+		    c->f->path, sftp_lanes_what());
+	if (status != SSH2_FX_OK)
 		(void)forget_unsure(c);
 	while ((file = TAILQ_FIRST(&c->unsure)) != NULL) {
 		TAILQ_REMOVE(&c->unsure, file, entry);

@@ -150,6 +150,7 @@ open_file(struct copier *k)
 	if (!same)
 		debug("\"%s\": a lane's server has another file",
 		    k->f->path);
+	k->own->same = same;
 	return same ? 0 : -1;
 }
 

@@ -40,6 +40,8 @@ struct sftp_part_file {
 				 * this handle; NULL: nothing was written */
 	u_int close_id;		/* of its CLOSE */
 	u_int closed;		/* the answer to that, SSH2_FX_* */
+	int same;		/* 1: it seemed to be the first lane's file, so
+				 * parts were copied by it */
 	TAILQ_ENTRY(sftp_part_file) entry;
 };
 

@@ -297,21 +297,21 @@ begin_stat(struct sftp_conn *conn, struct sshbuf *msg, const char *path,
 
 int
 sftp_request_stats(struct sftp_conn *conn, const char *path,
-    const u_char *handle, size_t handle_len, Attrib *of_handle,
-    Attrib *of_path)
+    const u_char *handle, size_t handle_len, Attrib *of_path,
+    Attrib *of_handle)
 {
 	struct sshbuf *msg = new_msg();
 	u_int first, second, id, status;
 	int i, r = 0;
 
-	first = begin_stat(conn, msg, path, handle, handle_len);
+	first = begin_stat(conn, msg, path, NULL, 0);
 	sftp_conn_send(conn, msg);
-	second = begin_stat(conn, msg, path, NULL, 0);
+	second = begin_stat(conn, msg, path, handle, handle_len);
 	sftp_conn_send(conn, msg);
 	for (i = 0; i < 2; i++) {
 		if (sftp_request_reply(conn, msg, &id, &status) !=
 		    SSH2_FXP_ATTRS || decode_attrib(msg, id == first ?
-		    of_handle : of_path) != 0)
+		    of_path : of_handle) != 0)
 			r = -1;
 		if (id != first && id != second)
 			fatal("ID mismatch (%u)", id);

@@ -70,12 +70,12 @@ int	 sftp_request_stat(struct sftp_conn *conn, const char *path,
 	    const u_char *handle, size_t handle_len, Attrib *a);
 
 /*
- * Asks for the attributes of the file with a handle, and of the one at path, at
- * once. Returns 0, or -1 if the server refuses one.
+ * Asks for the attributes of the file at path, and then of the one with a
+ * handle, at once. Returns 0, or -1 if the server refuses one.
  */
 int	 sftp_request_stats(struct sftp_conn *conn, const char *path,
-	    const u_char *handle, size_t handle_len, Attrib *of_handle,
-	    Attrib *of_path);
+	    const u_char *handle, size_t handle_len, Attrib *of_path,
+	    Attrib *of_handle);
 
 /* Sets the size (bytes) of a file. Returns 0, or the SSH2_FX_* status. */
 u_int	 sftp_request_size(struct sftp_conn *conn, const u_char *handle,

@@ -814,6 +814,18 @@ def test_a_beginning_that_cannot_be_compared(large, direction):
 
 
 @BOTH
+@pytest.mark.parametrize("size", [50, 20 * MIB, 36 * MIB])
+def test_an_older_target_is_no_beginning(large, direction, size):
+    """A server of stock: what does not end as the source does there is sent
+    again."""
+    large.dest.write_bytes(content(size, "old"))
+    large.serve(server=f"{STOCK}/sftp-server")
+    status, error = large.copy("scp", direction, "-Z")
+    assert status == 0 and "is not what the source begins with" in error
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
+@BOTH
 def test_stock_takes_it_for_no_beginning(large, direction):
     """Neither reput nor reget appends to it."""
     size = marked(large, direction)
