@@ -19,15 +19,22 @@ CONF = "10-long-path.conf"
 
 
 class Machine:
-    """A folder with the files that the scripts look at."""
+    """A folder with the files that the script looks at, and the script, which
+    takes that folder for / there."""
 
     def __init__(self, folder):
         self.root = folder
         self.sys = folder / "proc" / "sys" / "net" / "ipv4"
         self.etc = folder / "etc" / "sysctl.d"
         self.state = folder / "var/lib/openssh-bdp-tuning"
-        for path in (self.sys, self.etc, folder / "usr/lib/sysctl.d"):
+        for path in (self.sys, self.etc, folder / "usr/lib/sysctl.d",
+                     folder / "run/systemd/system", folder / "bin"):
             path.mkdir(parents=True)
+        with open(SCRIPT) as f:
+            script = f.read()
+        assert script.count("\nroot=\t") == 1
+        self.write("script", script.replace("\nroot=\t", f"\nroot={folder}\t"))
+        self.ischroot(False)
         with open(os.path.join(OVERLAY, CONF)) as f:
             (folder / "usr/lib/sysctl.d" / CONF).write_text(f.read())
         self.set(LINUX)
@@ -40,10 +47,17 @@ class Machine:
         return {name: (self.sys / name).read_text().strip()
                 for name in LINUX}
 
-    def run(self, *words):
+    def ischroot(self, it_is):
+        self.write("bin/ischroot", f"#!/bin/sh\nexit {0 if it_is else 1}\n")
+        (self.root / "bin/ischroot").chmod(0o755)
+
+    def run(self, *words, **environment):
         return subprocess.run(
-            ["sh", SCRIPT, *words], capture_output=True, text=True,
-            timeout=60, env={**os.environ, "DPKG_ROOT": str(self.root)})
+            ["sh", str(self.root / "script"), *words], capture_output=True,
+            text=True, timeout=60, env={
+                **os.environ, "DPKG_ROOT": "",
+                "PATH": f"{self.root}/bin:{os.environ['PATH']}",
+                **environment})
 
     def script(self, *words):
         """What it says as postinst or prerm: which it is, its words tell."""
@@ -135,6 +149,19 @@ def test_changed_since_stays(machine):
     machine.remove()
     assert machine.values() == {**spaced(LINUX),
                                 "tcp_rmem": "4096 131072 33554432"}
+
+
+@pytest.mark.parametrize("why", ["DPKG_ROOT", "chroot"])
+def test_another_kernel(machine, why):
+    """Even if /proc is mounted there."""
+    machine.install()
+    there = {"DPKG_ROOT": str(machine.root)} if why == "DPKG_ROOT" else {}
+    machine.ischroot(why == "chroot")
+    for words, values in ((["configure", ""], LINUX), (["remove"], RAISED)):
+        machine.set(values)
+        done = machine.run(*words, **there)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert machine.values() == values and machine.state.exists()
 
 
 @pytest.mark.parametrize("path", [
@@ -241,8 +268,7 @@ def boot(machine):
 @pytest.mark.parametrize("files, decided", DECIDED)
 def test_what_a_boot_decides(machine, files, decided):
     """Ours is set now if it is set at the next boot."""
-    for path in ("run", "usr/local/lib"):
-        (machine.root / path).mkdir(parents=True)
+    (machine.root / "usr/local/lib").mkdir(parents=True)
     for path, text in files.items():
         machine.write(path, text)
     machine.install()
@@ -337,7 +363,7 @@ def test_read_only(machine):
     done = subprocess.run(
         ["unshare", "-m", "sh", "-ec", f"mount --bind {machine.sys} "
          f"{machine.sys}; mount -o remount,ro,bind {machine.sys}; "
-         f"DPKG_ROOT={machine.root} exec sh {SCRIPT} configure ''"],
+         f"exec sh {machine.root}/script configure ''"],
         capture_output=True, text=True)
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip(f"no mounts here: {done.stderr}")
