@@ -3,6 +3,7 @@ there, and respects the administrator. On files here; bdp-install does it with
 the packages."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -26,7 +27,7 @@ class Machine:
         self.root = folder
         self.sys = folder / "proc" / "sys" / "net" / "ipv4"
         self.etc = folder / "etc" / "sysctl.d"
-        self.state = folder / "var/lib/openssh-bdp-tuning"
+        self.state = folder / "run/openssh-bdp-tuning"
         for path in (self.sys, self.etc, folder / "usr/lib/sysctl.d",
                      folder / "run/systemd/system", folder / "bin"):
             path.mkdir(parents=True)
@@ -83,6 +84,12 @@ class Machine:
     def remove(self):
         return self.script("remove")
 
+    def reboot(self, values):
+        """/run is empty then."""
+        shutil.rmtree(self.root / "run")
+        (self.root / "run/systemd/system").mkdir(parents=True)
+        self.set(values)
+
 
 @pytest.fixture
 def machine(tmp_path):
@@ -119,21 +126,44 @@ def test_dpkg_changes_its_mind(machine, undone, word):
     assert machine.values() == spaced(LINUX)
 
 
-def test_boots_in_between(machine):
-    """A boot sets what the file says, with Linux's own first numbers."""
+@pytest.mark.parametrize("installed", [True, False])
+def test_after_a_boot(machine, installed):
+    """A boot has set what the file says, maybe with another kernel, or after
+    an installation in a chroot. What there was before, nobody knows: the
+    removal says that it stays."""
+    if installed:
+        machine.install()
+    machine.reboot(RAISED)
+    assert machine.upgrade() == ""
+    assert machine.remove() == "".join(
+        f"openssh-bdp-tuning: net.ipv4.{name} stays 67108864 until the next "
+        "boot\n" for name in LINUX)
+    assert machine.values() == RAISED
+
+
+def test_the_first_numbers_stay(machine):
+    """With pages of 64 KiB the kernel's first number is larger than ours.
+    "sysctl --system" sets ours."""
+    machine.set({"tcp_rmem": "65536 87380 6291456"})
     machine.install()
-    machine.set({n: v.replace(" ", "\t") for n, v in RAISED.items()})
-    machine.upgrade()
+    assert machine.values()["tcp_rmem"] == "65536 87380 67108864"
+    machine.set(RAISED)
+    machine.remove()
+    assert machine.values()["tcp_rmem"] == "4096 131072 6291456"
+
+
+def test_other_versions(machine):
+    """One that sets more, and back: what there was before the first is what a
+    removal sets."""
+    path = machine.root / "usr/lib/sysctl.d" / CONF
+    ours = path.read_text()
+    machine.install()
+    path.write_text(ours.replace("67108864", "134217728"))
+    assert "is now 4096 131072 134217728, was" in machine.upgrade()
+    path.write_text(ours)
+    assert machine.upgrade() == ""
     machine.remove()
     assert machine.values() == spaced(LINUX)
-
-
-def test_first_numbers_are_the_kernels(machine):
-    machine.set({"tcp_rmem": "8192 87380 6291456"})
-    machine.install()
-    assert machine.values()["tcp_rmem"] == "8192 87380 67108864"
-    machine.remove()
-    assert machine.values()["tcp_rmem"] == "8192 87380 6291456"
 
 
 def test_larger_stays(machine):
@@ -141,14 +171,6 @@ def test_larger_stays(machine):
     machine.set(large)
     assert machine.install() == "" and machine.values() == large
     assert machine.remove() == "" and machine.values() == large
-
-
-def test_changed_since_stays(machine):
-    machine.install()
-    machine.set({"tcp_rmem": "4096 131072 33554432"})
-    machine.remove()
-    assert machine.values() == {**spaced(LINUX),
-                                "tcp_rmem": "4096 131072 33554432"}
 
 
 @pytest.mark.parametrize("why", ["DPKG_ROOT", "chroot"])
@@ -164,15 +186,24 @@ def test_another_kernel(machine, why):
         assert machine.values() == values and machine.state.exists()
 
 
+def test_changed_since_stays(machine):
+    machine.install()
+    machine.set({"tcp_rmem": "4096 131072 33554432"})
+    machine.remove()
+    assert machine.values() == {**spaced(LINUX),
+                                "tcp_rmem": "4096 131072 33554432"}
+
+
 @pytest.mark.parametrize("path", [
     "etc/sysctl.d/99-mine.conf", "etc/sysctl.d/05-mine.conf",
     "run/sysctl.d/05-a.conf", "usr/local/lib/sysctl.d/50-mine.conf",
     "usr/lib/sysctl.d/50-b.conf", f"etc/sysctl.d/{CONF}"])
 def test_set_elsewhere_stays(machine, path):
-    """Removal lowers nothing that another file sets to what ours does."""
+    """Removal lowers nothing that another file sets, and says so."""
     machine.install()
     machine.write(path, "net.ipv4.tcp_rmem = 4096 131072 67108864\n")
-    machine.remove()
+    assert "net.ipv4.tcp_rmem stays 67108864 now. The next boot decides, " \
+        f"because {machine.root}/{path} sets it\n" in machine.remove()
     assert machine.values() == {**spaced(LINUX),
                                 "tcp_rmem": RAISED["tcp_rmem"]}
 
@@ -183,7 +214,8 @@ def test_set_by_a_pattern_stays(machine, key):
     """It takes effect as soon as ours is gone."""
     machine.install()
     machine.write("etc/sysctl.d/50-mine.conf", f"{key} = 4096 16384 67108864")
-    assert machine.remove() == "" and machine.values() == RAISED
+    assert machine.remove().count("50-mine.conf sets it\n") == 2
+    assert machine.values() == RAISED
 
 
 def test_hidden_is_not_set(machine):
@@ -278,14 +310,19 @@ def test_what_a_boot_decides(machine, files, decided):
     assert [n for n in LINUX if booted[n] != RAISED[n]] == decided
 
 
+REMOVAL = "Removing the package lowers the maximum again: at once if the " \
+    "package has raised it since the last boot and no other file sets it, " \
+    "otherwise at the next boot."
+
+
 @pytest.mark.parametrize("name", ["NEWS", "README.Debian", "control"])
 def test_what_users_are_told(name):
     """Of Linux's defaults what README.md says; and what a removal leaves."""
     for path, fact in (
             (os.path.join(TOP, "README.md"), "(32 MiB since 6.16)"),
             (os.path.join(OVERLAY, name), "(32 MiB since 6.16)"),
-            (os.path.join(OVERLAY, name), "restores the former values, unless "
-             "another file sets them or somebody has changed them since.")):
+            (os.path.join(OVERLAY, name), REMOVAL),
+            (os.path.join(TOP, "README.md"), REMOVAL.split(": ")[1])):
         with open(path) as f:
             assert fact in " ".join(f.read().split())
 
@@ -303,14 +340,15 @@ def test_sysctls_that_cant_be_set(machine, tmp_path):
 
 def test_without_its_file(machine):
     """dpkg does not install it where path-exclude says so, or it was deleted:
-    nothing happens then, until the next boot."""
+    nothing is raised then. What was raised before is set back."""
     machine.install()
     (machine.root / "usr/lib/sysctl.d" / CONF).unlink()
-    assert machine.upgrade() == "" and machine.remove() == ""
-    assert machine.values() == RAISED
-    assert not machine.state.exists()
-    machine.set(LINUX)
-    assert machine.install() == "" and machine.values() == LINUX
+    assert machine.upgrade() == "" and machine.values() == RAISED
+    machine.remove()
+    assert machine.values() == spaced(LINUX)
+    assert machine.install() == "" and machine.values() == spaced(LINUX)
+    machine.reboot(RAISED)
+    assert machine.remove() == "" and machine.values() == RAISED
 
 
 @pytest.mark.parametrize("line, raised", [
@@ -325,7 +363,7 @@ def test_without_its_file(machine):
     ("net.ipv4.tcp_rmem = 4096 131072 99999999999999999999", False)])
 def test_edited(machine, line, raised):
     """Our file as somebody has left it: what is not three numbers has one
-    message, and nothing changes, now and at the removal."""
+    message, and nothing is raised."""
     path = machine.root / "usr/lib/sysctl.d" / CONF
     ours = path.read_text()
     edited = ours.replace("net.ipv4.tcp_rmem = " + RAISED["tcp_rmem"], line)
@@ -346,9 +384,8 @@ def test_edited(machine, line, raised):
     path.write_text(ours)
     machine.install()
     path.write_bytes(edited.encode())
-    done = machine.run("remove")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert machine.values() == RAISED and not machine.state.exists()
+    machine.remove()
+    assert machine.values() == spaced(LINUX)
 
 
 @pytest.mark.parametrize("value", ["", "4096 131072 99999999999999999999"])
@@ -373,9 +410,9 @@ def test_read_only(machine):
 
 
 @pytest.mark.parametrize("path, target", [
-    ("var/lib", "/dev/null"), ("var/lib/openssh-bdp-tuning", "nowhere"),
-    ("var/lib/openssh-bdp-tuning/tcp_rmem", "/dev/full"),
-    ("var/lib/openssh-bdp-tuning/tcp_wmem", "nowhere/nothing")])
+    ("run/openssh-bdp-tuning", "nowhere"),
+    ("run/openssh-bdp-tuning/tcp_rmem", "/dev/full"),
+    ("run/openssh-bdp-tuning/tcp_wmem", "nowhere/nothing")])
 def test_nowhere_to_record(machine, path, target):
     """Nothing is raised, so there is nothing to give back."""
     machine.write(path, (target,))
@@ -386,9 +423,15 @@ def test_nowhere_to_record(machine, path, target):
     assert machine.remove() == "" and machine.values() == LINUX
 
 
-def test_record_of_a_full_disk(machine):
-    """It is there, but empty."""
-    machine.write("var/lib/openssh-bdp-tuning/tcp_rmem", "")
+@pytest.mark.parametrize("text", ["", "6291456", "6291456 671"])
+def test_record_of_a_full_disk(machine, text):
+    """It is empty, or has no end. Neither the installation nor the removal
+    fails."""
+    machine.write("run/openssh-bdp-tuning/tcp_rmem", text)
     machine.install()
     machine.remove()
     assert machine.values() == spaced(LINUX)
+    machine.install()
+    machine.write("run/openssh-bdp-tuning/tcp_rmem", text)
+    machine.remove()
+    assert machine.values()["tcp_rmem"] == RAISED["tcp_rmem"]
