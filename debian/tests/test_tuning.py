@@ -173,6 +173,28 @@ def test_larger_stays(machine):
     assert machine.remove() == "" and machine.values() == large
 
 
+@pytest.mark.parametrize("path, key, told", [
+    ("05-mine.conf", "net.ipv4.tcp_rmem", True),
+    ("05-mine.conf", "net.ipv4.tcp_[rw]mem", True),
+    ("60-mine.conf", "net.ipv4.tcp_[rw]mem", True),
+    ("60-mine.conf", "net.ipv4.tcp_rmem", False),
+    (CONF, "net.ipv4.tcp_rmem", False)])
+def test_larger_until_the_next_boot(machine, path, key, told):
+    """Who has set more in a file that does not win is told, and how it wins."""
+    (machine.root / "usr/local/lib").mkdir(parents=True)
+    machine.write(f"etc/sysctl.d/{path}", f"{key} = 4096 131072 268435456\n")
+    machine.set({"tcp_rmem": "4096 131072 268435456"})
+    said = [line for line in machine.install().splitlines() if "stays" in line]
+    assert machine.values()["tcp_rmem"] == "4096 131072 268435456"
+    assert said == ([
+        "openssh-bdp-tuning: net.ipv4.tcp_rmem stays 268435456 until the next "
+        f"boot, which sets 67108864, because {machine.etc}/{path} does not "
+        f"override {machine.root}/usr/lib/sysctl.d/{CONF}. To keep your value, "
+        "set this key, in full, in a file that sorts after ours: rename yours "
+        "to 60-mine.conf, for example"] if told else [])
+    assert (boot(machine)["tcp_rmem"] == RAISED["tcp_rmem"]) == told
+
+
 @pytest.mark.parametrize("why", ["DPKG_ROOT", "chroot"])
 def test_another_kernel(machine, why):
     """Even if /proc is mounted there."""
