@@ -332,6 +332,19 @@ def test_what_a_boot_decides(machine, files, decided):
     assert [n for n in LINUX if booted[n] != RAISED[n]] == decided
 
 
+@pytest.mark.parametrize("text, decides", [
+    (BOTH, True), ("net.ipv4.tcp_[rw]mem = 1 2 3\n", False)])
+def test_a_boot_without_systemd(machine, text, decides):
+    """procps reads /etc/sysctl.conf last."""
+    (machine.root / "run/systemd/system").rmdir()
+    machine.write("etc/sysctl.conf", text)
+    machine.install()
+    assert machine.values() == (LINUX if decides else RAISED)
+    machine.set(RAISED)
+    assert machine.remove().count("etc/sysctl.conf sets it\n") == 2
+    assert machine.values() == RAISED
+
+
 REMOVAL = "Removing the package lowers the maximum again: at once if the " \
     "package has raised it since the last boot and no other file sets it, " \
     "otherwise at the next boot."
