@@ -1,5 +1,5 @@
-"""How copies over several connections end: after ^C, with a lane that hangs, and
-where the source is not what it was."""
+"""How copies over several connections end: after ^C, with a lane that hangs,
+and where the source is not what it was."""
 
 import contextlib
 import filecmp
@@ -153,7 +153,8 @@ def large(place):
 
 @TOOLS
 def test_without_fstat(large, tool):
-    """A server that refuses it says nothing of the source: it is copied once."""
+    """A server that refuses it says nothing of the source, which is copied
+    once."""
     bare = f"exec {SERVER} -e -l debug -P fstat 2>> {large.path}/log"
     large.serve(first=bare, more=bare)
     assert large.copy(tool, "get", SLOW) == (0, "")
