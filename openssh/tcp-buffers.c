@@ -78,7 +78,7 @@ tcp_buffers_for_scale(int size, int kernel_max)
 		space *= 2;
 	if (kernel_max <= 0 || (uint64_t)kernel_max >= space)
 		return 0;
-	return space * 4;
+	return MINIMUM(space * 4, INT_MAX);
 }
 
 #if defined(SO_RCVBUFFORCE) && defined(SO_SNDBUFFORCE) && defined(TCP_INFO)

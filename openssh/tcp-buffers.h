@@ -64,7 +64,7 @@ int	 tcp_buffers_usable(int size, u_int wscale);
  * Returns the receive buffer (bytes) that a listening socket needs at least, so
  * that Linux gives its connections the window scale for buffers of `size`
  * bytes. Returns 0 if the kernel's own maximum (bytes) gives them that scale
- * anyway, or if it is unknown (0). Pure.
+ * anyway, or if it is unknown (0). The result is at most INT_MAX. Pure.
  */
 int	 tcp_buffers_for_scale(int size, int kernel_max);
 

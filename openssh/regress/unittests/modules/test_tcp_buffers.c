@@ -112,6 +112,16 @@ for_scale(void)
 	}
 	TEST_DONE();
 
+	TEST_START("the largest sizes are an int");
+	ASSERT_INT_EQ(tcp_buffers_for_scale(1024 * MIB, 6 * MIB), 1024 * MIB);
+	ASSERT_INT_EQ(tcp_buffers_for_scale(1024 * MIB + 4, 6 * MIB), INT_MAX);
+	ASSERT_INT_EQ(tcp_buffers_for_scale(INT_MAX, 6 * MIB), INT_MAX);
+	ASSERT_INT_EQ(tcp_buffers_for_scale(INT_MAX, 1), INT_MAX);
+	ASSERT_INT_EQ(tcp_buffers_for_scale(INT_MAX, INT_MAX), 0);
+	ASSERT_INT_EQ(tcp_buffers_for_scale(tcp_buffers_size(WINDOW_MAX_MOST,
+	    UINT64_MAX), 6 * MIB), INT_MAX);
+	TEST_DONE();
+
 	TEST_START("it stays as it is if the kernel gives the scale anyway");
 	ASSERT_INT_EQ(tcp_buffers_for_scale(256 * MIB, 64 * MIB), 0);
 	ASSERT_INT_EQ(tcp_buffers_for_scale(128 * MIB, 32 * MIB), 0);
