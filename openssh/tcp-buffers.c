@@ -20,14 +20,17 @@
 #include <sys/socket.h>
 #include <netinet/in.h>
 #ifdef __linux__
+# include <linux/sock_diag.h>
 # include <linux/tcp.h>
 #endif
 
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "canohost.h"
 #include "log.h"
 #include "misc.h"
 #include "tcp-path.h"
@@ -81,6 +84,19 @@ tcp_buffers_for_scale(int size, int kernel_max)
 	return MINIMUM(space * 4, INT_MAX);
 }
 
+int
+tcp_buffers_few(int raised, u_int connections)
+{
+	return connections < (raised ? TCP_BUFFERS_MANY :
+	    TCP_BUFFERS_MANY / 2 + 1);
+}
+
+int
+tcp_buffers_too_full(uint32_t held, int size)
+{
+	return held > (uint64_t)MAXIMUM(size, 0) + TCP_BUFFERS_SEGMENT;
+}
+
 #if defined(SO_RCVBUFFORCE) && defined(SO_SNDBUFFORCE) && defined(TCP_INFO)
 /* Bits of SO_BUF_LOCK: a size was set, and the kernel leaves it */
 #define LOCKED_SEND	1
@@ -96,6 +112,12 @@ tcp_buffers_for_scale(int size, int kernel_max)
 
 /* Receive buffer (bytes) for new connections; 0: no listener was raised */
 static int initial_receive;
+
+/* Receive buffers (bytes) of a listener: as it was, and when it is raised */
+static int listener_initial, listener_raised;
+
+/* 1 while listeners are raised */
+static int are_raised;
 
 /* Returns the maximum (bytes) of net.ipv4.`name`, 0 if unknown. */
 static int
@@ -118,8 +140,21 @@ set_size(int fd, int option, int size)
 	if (setsockopt(fd, SOL_SOCKET, option, &size, sizeof(size)) == 0)
 		return 0;
 	debug_f("%s: %s", option == SO_SNDBUFFORCE ? "SO_SNDBUFFORCE" :
-	    "SO_RCVBUFFORCE", strerror(errno));
+	    option == SO_RCVBUF ? "SO_RCVBUF" : "SO_RCVBUFFORCE",
+	    strerror(errno));
 	return -1;
+}
+
+/*
+ * Sets the receive buffer to size bytes, no more than the kernel's usual one.
+ * Needs no privilege. Returns 0, or -1 after a debug message.
+ */
+static int
+lower_receive(int fd, int size)
+{
+	if (set_size(fd, SO_RCVBUFFORCE, size) == 0)
+		return 0;
+	return set_size(fd, SO_RCVBUF, size);
 }
 
 /* Returns the size (bytes) of the receive buffer, 0 if unknown. */
@@ -169,20 +204,91 @@ tcp_buffers_listen(int fd, int window_max)
 		return;
 	/* A locked buffer would also bound the window. */
 	set_locked(fd, 0);
+	listener_initial = initial;
+	listener_raised = size;
+	are_raised = 1;
 	initial_receive = ACCEPTED_BITS;
 	if (initial > ACCEPTED_BITS)
 		initial_receive |= (initial - ACCEPTED_BITS) & ~ACCEPTED_MASK;
 }
 
+/* Returns the connections that wait for accept(), 0 if unknown. */
+static u_int
+waiting(int listener)
+{
+	struct tcp_info ti;
+	socklen_t len = sizeof(ti);
+
+	memset(&ti, 0, sizeof(ti));
+	/* Of a socket that listens, the kernel puts them here. */
+	return getsockopt(listener, IPPROTO_TCP, TCP_INFO, &ti, &len) == 0 ?
+	    ti.tcpi_unacked : 0;
+}
+
 void
+tcp_buffers_startups(const int *listeners, int n, u_int startups)
+{
+	int i, raise;
+
+	if (listener_raised == 0)
+		return;
+	for (i = 0; i < n; i++)
+		startups += waiting(listeners[i]);
+	if ((raise = tcp_buffers_few(are_raised, startups)) == are_raised)
+		return;
+	debug_f("%s for %u connections", raise ? "raised" : "lowered",
+	    startups);
+	for (i = 0; i < n; i++) {
+		if (raise)
+			set_size(listeners[i], SO_RCVBUFFORCE, listener_raised);
+		else
+			lower_receive(listeners[i], listener_initial);
+		set_locked(listeners[i], 0);
+	}
+	are_raised = raise;
+}
+
+/* Returns the memory (bytes) that received data takes, 0 if unknown. */
+static uint32_t
+receive_held(int fd)
+{
+#ifdef SO_MEMINFO
+	uint32_t mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	memset(mem, 0, sizeof(mem));
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len) == 0)
+		return mem[SK_MEMINFO_RMEM_ALLOC];
+#endif
+	return 0;
+}
+
+/* Logs why a connection is refused. Returns -1. */
+static int
+refuse(int fd, const char *why)
+{
+	char *ip = get_peer_ipaddr(fd);
+
+	verbose("drop connection from [%s]:%d: %s", ip, get_peer_port(fd), why);
+	free(ip);
+	return -1;
+}
+
+int
 tcp_buffers_accepted(int fd)
 {
+	if (initial_receive == 0)
+		return 0;
 	/*
 	 * The buffer stays locked. Unlocked, the kernel could grow it in one
 	 * step, as it takes the window to be as large as the listener's.
 	 */
-	if (initial_receive != 0)
-		set_size(fd, SO_RCVBUFFORCE, initial_receive);
+	if (lower_receive(fd, initial_receive) == -1)
+		return refuse(fd, "its TCP buffer can't be lowered");
+	/* From now on it takes no more, but it keeps what it has. */
+	if (tcp_buffers_too_full(receive_held(fd), listener_initial))
+		return refuse(fd, "it sent too much before the banner");
+	return 0;
 }
 
 /* Returns the new size (bytes) of the send buffer, 0 if it is not raised. */
@@ -247,8 +353,14 @@ tcp_buffers_listen(int fd, int window_max)
 }
 
 void
+tcp_buffers_startups(const int *listeners, int n, u_int startups)
+{
+}
+
+int
 tcp_buffers_accepted(int fd)
 {
+	return 0;
 }
 
 void

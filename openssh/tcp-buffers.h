@@ -40,6 +40,12 @@
  */
 #define TCP_BUFFERS_PER_MEMORY	64
 
+/* So many connections that have not logged in are many. */
+#define TCP_BUFFERS_MANY	10
+
+/* A receive buffer (bytes) that is not full takes one more segment. */
+#define TCP_BUFFERS_SEGMENT	(64 * 1024)
+
 /*
  * Returns the size (bytes) that a buffer may have: room for window_max bytes of
  * data (ChannelWindowMax; 0: none), but no more than the machine's memory
@@ -69,17 +75,42 @@ int	 tcp_buffers_usable(int size, u_int wscale);
 int	 tcp_buffers_for_scale(int size, int kernel_max);
 
 /*
+ * Returns 1 if listeners may be raised while so many connections have not
+ * logged in; else 0. raised: 1 if listeners are raised now. Raised ones are
+ * lowered at TCP_BUFFERS_MANY connections, and raised again at half of it, so
+ * that they don't change at each connection. Pure.
+ */
+int	 tcp_buffers_few(int raised, u_int connections);
+
+/*
+ * Returns 1 if a new connection's data takes more memory (held, bytes) than a
+ * receive buffer of `size` bytes could have taken; else 0. Pure.
+ */
+int	 tcp_buffers_too_full(uint32_t held, int size);
+
+/*
  * Prepares a socket that is about to listen: a connection's window scale
- * follows from the size of its receive buffer, and never changes later.
+ * follows from the size of its receive buffer, and never changes later. Returns
+ * nothing: if the buffer can't be raised, it stays as it is.
  */
 void	 tcp_buffers_listen(int fd, int window_max);
 
 /*
+ * Lowers the n listening sockets to the size that they had before
+ * tcp_buffers_listen() while many connections have not logged in, and raises
+ * them when there are few. startups: those that were accepted; those that wait
+ * for that are added. Returns nothing.
+ */
+void	 tcp_buffers_startups(const int *listeners, int n, u_int startups);
+
+/*
  * Gives a connection that was just accepted the receive buffer that it would
  * have had without tcp_buffers_listen(), or up to 4 KiB less. The size is a
- * mark for tcp_buffers_login(), and stays until then.
+ * mark for tcp_buffers_login(), and stays until then. Returns 0. Returns -1,
+ * after a message at VERBOSE, if the caller has to close the connection: it has
+ * sent more than that buffer could have taken, or its buffer can't be lowered.
  */
-void	 tcp_buffers_accepted(int fd);
+int	 tcp_buffers_accepted(int fd);
 
 /*
  * Raises the buffers of a connection whose user has logged in. Unsent data is

@@ -196,6 +196,78 @@ def test_strangers_get_no_more_than_today(place):       # noqa: F811
     assert ours <= stock + STRANGERS * SEGMENT
 
 
+def listens(place):                                     # noqa: F811
+    """The size (bytes) of the listener's receive buffer."""
+    said = place.run(["ss", "-Htlnm", f"( sport = :{PORT} )"]).stdout
+    return int(re.search(r"rb(\d+)", said)[1])
+
+
+def raised_sshd(place):                                 # noqa: F811
+    """An sshd that has raised its listener, and that size (bytes)."""
+    untouched(place)
+    if size_mib() < 32:
+        pytest.skip("too little memory for a larger window scale")
+    sshd = place.sshd(OURS, "LogLevel DEBUG1")
+    size = listens(place)
+    assert size > 32 * MIB
+    return sshd, size
+
+
+def test_who_sends_too_much_before_accept_is_refused(place):    # noqa: F811
+    """sshd stands still while strangers fill the listener's larger buffer.
+    Then it closes them unserved; who has sent nothing logs in."""
+    early = 12
+    sshd, _ = raised_sshd(place)
+    os.kill(sshd.pid, signal.SIGSTOP)
+    connections = place.inside(lambda: [
+        socket.create_connection(("127.0.0.1", PORT)) for _ in range(early)])
+
+    def all_are_full():
+        for connection in connections:
+            flood(connection)
+        held = [s["r"] for s in sockets(place)]
+        return len(held) == early and min(held) > MIB
+
+    wait_until("their data", all_are_full)
+    session = place.start(place.ssh("root@127.0.0.1", "echo up; cat"),
+                          text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE)
+    wait_until("its connection", lambda: len(sockets(place)) == early + 1)
+    os.kill(sshd.pid, signal.SIGCONT)
+    assert session.stdout.readline() == "up\n"
+    wait_until("their end", lambda: len(sockets(place)) == 1)
+    held = sockets(place)[0]["r"]
+    session.communicate("")
+    assert session.returncode == 0
+    for connection in connections:
+        connection.close()
+    said = read(sshd.log)
+    assert said.count("it sent too much before the banner") == early
+    assert said.count("Connection from 127.0.0.1") == 1
+    assert held <= 131072
+    # Those that waited counted
+    assert re.search(r"lowered for 1\d connections", said)
+
+
+def test_many_strangers_lower_the_listener(place):      # noqa: F811
+    """A login works meanwhile, with the kernel's own scale."""
+    many = 10
+    sshd, size = raised_sshd(place)
+    connections = place.inside(lambda: [
+        socket.create_connection(("127.0.0.1", PORT)) for _ in range(many)])
+    for connection in connections:
+        connection.recv(10)                             # it is served
+    wait_until("lowered", lambda: listens(place) == 131072)
+    log_in(place).communicate("")
+    assert listens(place) == 131072
+    for connection in connections:
+        connection.close()
+    wait_until("raised", lambda: listens(place) == size)
+    log_in(place).communicate("")
+    (_, lowered), (_, usual) = forced(sshd)
+    assert 131072 < lowered <= 2 * (65535 << 7) < usual
+
+
 @pytest.mark.parametrize("way", ["no-capability", "inetd", "ipv6",
                                  "forwarder", "pipe"])
 def test_where_it_is_not_as_usual(place, way):          # noqa: F811

@@ -54,6 +54,8 @@ uint64_t __real_window_max_machine(void);
 uint64_t __wrap_window_max_machine(void);
 int	 __real_getsockopt(int, int, int, void *, socklen_t *);
 int	 __wrap_getsockopt(int, int, int, void *, socklen_t *);
+int	 __real_setsockopt(int, int, int, const void *, socklen_t);
+int	 __wrap_setsockopt(int, int, int, const void *, socklen_t);
 int	 __real_ioctl(int, u_long, ...);
 int	 __wrap_ioctl(int, u_long, ...);
 u_int	 __real_tcp_path_waiting(int);
@@ -211,6 +213,26 @@ __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	*len = MINIMUM(*len, fake.option_len);
 	memcpy(value, fake.option, *len);
 	return 0;
+}
+
+int
+__wrap_setsockopt(int fd, int level, int name, const void *value,
+    socklen_t len)
+{
+#if defined(SO_RCVBUFFORCE) && defined(SO_BUF_LOCK)
+	if (fake.force == FAKE_FORCE_REAL || level != SOL_SOCKET)
+		return __real_setsockopt(fd, level, name, value, len);
+	if (name == SO_BUF_LOCK)
+		return 0;
+	if ((name == SO_RCVBUFFORCE && fake.force != FAKE_FORCE_WORKS) ||
+	    (name == SO_RCVBUF && fake.force == FAKE_FORCE_NO_SIZE)) {
+		errno = EPERM;
+		return -1;
+	}
+	if (name == SO_RCVBUFFORCE)
+		name = SO_RCVBUF;
+#endif
+	return __real_setsockopt(fd, level, name, value, len);
 }
 
 int

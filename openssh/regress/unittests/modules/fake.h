@@ -29,6 +29,13 @@ struct late_look;
 struct ssh;
 struct tcp_info;
 
+enum fake_force {
+	FAKE_FORCE_REAL,
+	FAKE_FORCE_WORKS,	/* as SO_RCVBUF does; SO_BUF_LOCK succeeds */
+	FAKE_FORCE_FAILS,	/* EPERM */
+	FAKE_FORCE_NO_SIZE	/* SO_RCVBUF fails, too */
+};
+
 struct fake {
 	/* set by the test */
 	uint64_t now_us;		/* of monotime_double(); 0 = real */
@@ -43,6 +50,7 @@ struct fake {
 	u_long request;			/* of ioctl(), which says `bytes`; */
 	int bytes;			/* 0: real */
 	int kernel_max;			/* bytes, of tcp_path_kernel_sizes() */
+	enum fake_force force;		/* what SO_RCVBUFFORCE does */
 	uint64_t machine;		/* bytes, of window_max_machine() */
 	uint64_t pair_held_us;		/* of quick_pair_held(); */
 	uint64_t pair_rtt_us;		/* 0: real */

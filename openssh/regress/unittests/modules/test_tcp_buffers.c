@@ -22,10 +22,14 @@
 #include <sys/socket.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#ifdef __linux__
+# include <linux/sock_diag.h>
+#endif
 
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../test_helper/test_helper.h"
@@ -135,6 +139,35 @@ for_scale(void)
 	TEST_DONE();
 }
 
+static void
+few(void)
+{
+	TEST_START("listeners are lowered at ten strangers, raised at five");
+	ASSERT_INT_EQ(tcp_buffers_few(1, 0), 1);
+	ASSERT_INT_EQ(tcp_buffers_few(1, 9), 1);
+	ASSERT_INT_EQ(tcp_buffers_few(1, 10), 0);
+	ASSERT_INT_EQ(tcp_buffers_few(1, UINT_MAX), 0);
+	ASSERT_INT_EQ(tcp_buffers_few(0, 9), 0);
+	ASSERT_INT_EQ(tcp_buffers_few(0, 6), 0);
+	ASSERT_INT_EQ(tcp_buffers_few(0, 5), 1);
+	ASSERT_INT_EQ(tcp_buffers_few(0, 0), 1);
+	TEST_DONE();
+}
+
+static void
+too_full(void)
+{
+	TEST_START("more than the usual buffer and a segment is too much");
+	ASSERT_INT_EQ(tcp_buffers_too_full(0, 131072), 0);
+	ASSERT_INT_EQ(tcp_buffers_too_full(131072 + 65536, 131072), 0);
+	ASSERT_INT_EQ(tcp_buffers_too_full(131072 + 65537, 131072), 1);
+	ASSERT_INT_EQ(tcp_buffers_too_full(UINT32_MAX, 131072), 1);
+	ASSERT_INT_EQ(tcp_buffers_too_full(UINT32_MAX, INT_MAX), 1);
+	ASSERT_INT_EQ(tcp_buffers_too_full(INT_MAX, INT_MAX), 0);
+	ASSERT_INT_EQ(tcp_buffers_too_full(65536, -1), 0);
+	TEST_DONE();
+}
+
 /*
  * A user logs in on a new socket of a machine with 64 GiB, where the kernel's
  * maximum for buffers is kernel_max (bytes). send (bytes) is a size that the
@@ -198,6 +231,98 @@ bounded(void)
 #endif
 }
 
+#if defined(SO_RCVBUFFORCE) && defined(SO_BUF_LOCK) && defined(SO_MEMINFO)
+/* Returns the size (bytes) of the receive buffer. */
+static int
+receives(int fd)
+{
+	int size = 0;
+	socklen_t len = sizeof(size);
+
+	ASSERT_INT_EQ(getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len), 0);
+	return size;
+}
+
+static void
+accepted(void)
+{
+	uint32_t mem[SK_MEMINFO_VARS];
+	struct tcp_info ti;
+	int fd, initial, raised, size = 65536;
+
+	fake_reset();
+	fake.machine = 64 * GIB;
+	/* so that SO_RCVBUF does what SO_RCVBUFFORCE would */
+	fake.kernel_max = 4096;
+	fake.force = FAKE_FORCE_WORKS;
+	ASSERT_INT_NE((fd = socket(AF_INET, SOCK_STREAM, 0)), -1);
+	ASSERT_INT_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size,
+	    sizeof(size)), 0);
+	initial = receives(fd);
+
+	TEST_START("without a raised listener a connection stays as it is");
+	ASSERT_INT_EQ(tcp_buffers_accepted(fd), 0);
+	tcp_buffers_startups(&fd, 1, 10);
+	ASSERT_INT_EQ(receives(fd), initial);
+	TEST_DONE();
+
+	TEST_START("a listener is lowered while many don't log in");
+	tcp_buffers_listen(fd, 100000);
+	raised = receives(fd);
+	ASSERT_INT_GT(raised, initial);
+	tcp_buffers_startups(&fd, 1, 9);
+	ASSERT_INT_EQ(receives(fd), raised);
+	tcp_buffers_startups(&fd, 1, 10);
+	ASSERT_INT_EQ(receives(fd), initial);
+	tcp_buffers_startups(&fd, 1, 6);
+	ASSERT_INT_EQ(receives(fd), initial);
+	tcp_buffers_startups(&fd, 1, 5);
+	ASSERT_INT_EQ(receives(fd), raised);
+	TEST_DONE();
+
+	TEST_START("those that wait for accept() count, too");
+	memset(&ti, 0, sizeof(ti));
+	ti.tcpi_unacked = 8;
+	fake.option = &ti;
+	fake.option_name = TCP_INFO;
+	fake.option_len = sizeof(ti);
+	tcp_buffers_startups(&fd, 1, 1);
+	ASSERT_INT_EQ(receives(fd), raised);
+	tcp_buffers_startups(&fd, 1, 2);
+	ASSERT_INT_EQ(receives(fd), initial);
+	fake.option = NULL;
+	tcp_buffers_startups(&fd, 1, 0);
+	ASSERT_INT_EQ(receives(fd), raised);
+	TEST_DONE();
+
+	TEST_START("a new connection is lowered without a privilege");
+	fake.force = FAKE_FORCE_FAILS;
+	ASSERT_INT_EQ(tcp_buffers_accepted(fd), 0);
+	ASSERT_INT_LE(receives(fd), initial);
+	ASSERT_INT_GT(receives(fd), initial - 4096);
+	TEST_DONE();
+
+	TEST_START("one that can't be lowered is refused");
+	fake.force = FAKE_FORCE_NO_SIZE;
+	ASSERT_INT_EQ(tcp_buffers_accepted(fd), -1);
+	fake.force = FAKE_FORCE_WORKS;
+	ASSERT_INT_EQ(tcp_buffers_accepted(fd), 0);
+	TEST_DONE();
+
+	TEST_START("one that holds too much is refused");
+	memset(mem, 0, sizeof(mem));
+	mem[SK_MEMINFO_RMEM_ALLOC] = initial + TCP_BUFFERS_SEGMENT;
+	fake.option = mem;
+	fake.option_name = SO_MEMINFO;
+	fake.option_len = sizeof(mem);
+	ASSERT_INT_EQ(tcp_buffers_accepted(fd), 0);
+	mem[SK_MEMINFO_RMEM_ALLOC]++;
+	ASSERT_INT_EQ(tcp_buffers_accepted(fd), -1);
+	TEST_DONE();
+	close(fd);
+}
+#endif
+
 static void
 kernel_sizes(void)
 {
@@ -231,6 +356,11 @@ test_tcp_buffers(void)
 	raise_it();
 	usable();
 	for_scale();
+	few();
+	too_full();
 	bounded();
+#if defined(SO_RCVBUFFORCE) && defined(SO_BUF_LOCK) && defined(SO_MEMINFO)
+	accepted();
+#endif
 	fake_reset();
 }
