@@ -69,6 +69,7 @@ add_sent(struct tcp_limit *l, const struct tcp_limit_look *look,
 	uint64_t rwnd_us = look->rwnd_us - last->rwnd_us;
 	uint64_t sndbuf_us = look->sndbuf_us - last->sndbuf_us;
 
+	rwnd_us = MAXIMUM(rwnd_us, took_us / 100 * look->peer_full);
 	if (tcp_limit_bytes(look->acked - last->acked, look->min_rtt_us,
 	    took_us) * WINDOW_UNUSED >= look->snd_wnd)
 		l->full_us[TCP_LIMIT_PEER_RECEIVE] +=
@@ -158,6 +159,14 @@ tcp_limit_blocked(uint32_t cwnd, uint32_t in_flight, uint32_t notsent,
 	    queued >= sndbuf / 2;
 }
 
+int
+tcp_limit_peer_is_full(uint32_t cwnd, uint32_t in_flight, uint32_t unacked,
+    uint32_t mss, uint32_t snd_wnd)
+{
+	return snd_wnd != 0 && in_flight < cwnd - cwnd / 10 &&
+	    (uint64_t)unacked * mss >= snd_wnd - snd_wnd / 10;
+}
+
 void
 tcp_limit_arrived(struct tcp_limit *l, uint64_t min_rtt_us, uint64_t now_us)
 {
@@ -201,22 +210,29 @@ buffer_size(int fd, int option)
 	    size > 0 ? size : 0;
 }
 
+/* Returns the segments in flight. */
+static uint32_t
+in_flight(const struct tcp_info *ti)
+{
+	uint32_t sent = ti->tcpi_unacked + ti->tcpi_retrans;
+	uint32_t gone = ti->tcpi_sacked + ti->tcpi_lost;
+
+	return sent > gone ? sent - gone : 0;
+}
+
 /* Returns 1 if the socket's send buffer keeps TCP from sending now. */
 static int
 is_blocked(int fd, const struct tcp_info *ti)
 {
 #ifdef SO_MEMINFO
-	uint32_t mem[16], in_flight, gone;
+	uint32_t mem[16];
 	socklen_t len = sizeof(mem);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len) == -1 ||
 	    len < (SK_MEMINFO_WMEM_QUEUED + 1) * sizeof(mem[0]))
 		return 0;
-	in_flight = ti->tcpi_unacked + ti->tcpi_retrans;
-	gone = ti->tcpi_sacked + ti->tcpi_lost;
-	return tcp_limit_blocked(ti->tcpi_snd_cwnd,
-	    in_flight > gone ? in_flight - gone : 0, ti->tcpi_notsent_bytes,
-	    ti->tcpi_snd_mss, mem[SK_MEMINFO_SNDBUF],
+	return tcp_limit_blocked(ti->tcpi_snd_cwnd, in_flight(ti),
+	    ti->tcpi_notsent_bytes, ti->tcpi_snd_mss, mem[SK_MEMINFO_SNDBUF],
 	    mem[SK_MEMINFO_WMEM_QUEUED]);
 #else
 	return 0;
@@ -243,6 +259,8 @@ tcp_limit_watch(struct tcp_limit *l, struct ssh *ssh, uint64_t now_us)
 	if (on_glance != NULL)
 		on_glance(ssh, &ti, blocked, l->quiet_us, now_us);
 	l->blocked += blocked;
+	l->peer_full += tcp_limit_peer_is_full(ti.tcpi_snd_cwnd, in_flight(&ti),
+	    ti.tcpi_unacked, ti.tcpi_snd_mss, ti.tcpi_snd_wnd);
 	l->snd_wnd = MAXIMUM(l->snd_wnd, ti.tcpi_snd_wnd);
 	if (l->last.at_us != 0 && now_us - l->last.at_us < TCP_LIMIT_LOOK_US)
 		return;
@@ -257,7 +275,8 @@ tcp_limit_watch(struct tcp_limit *l, struct ssh *ssh, uint64_t now_us)
 	look.rwnd_us = ti.tcpi_rwnd_limited;
 	look.sndbuf_us = ti.tcpi_sndbuf_limited;
 	look.blocked = l->blocked * 100 / l->glances;
-	l->blocked = l->glances = 0;
+	look.peer_full = l->peer_full * 100 / l->glances;
+	l->blocked = l->peer_full = l->glances = 0;
 	look.snd_wnd = l->snd_wnd;
 	l->snd_wnd = 0;
 	look.rcv_wnd = ti.tcpi_rcv_ssthresh;

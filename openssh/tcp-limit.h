@@ -62,6 +62,7 @@ struct tcp_limit_look {
 	uint64_t rwnd_us;	/* total time that the peer had no room */
 	uint64_t sndbuf_us;	/* total time that our send buffer had none */
 	u_int	 blocked;	/* %: glances that saw our send buffer full */
+	u_int	 peer_full;	/* %: glances that saw the peer's buffer full */
 	uint64_t snd_wnd;	/* peer's largest window (bytes); 0: unknown */
 	uint64_t rcv_wnd;	/* window (bytes) that ours can be */
 	uint64_t sndbuf;	/* size (bytes) of our send buffer, or 0 */
@@ -76,6 +77,7 @@ struct tcp_limit {
 	uint64_t quiet_us;		/* total time in which none came */
 	u_int	 glances;		/* since the last look */
 	u_int	 blocked;	/* of these, with a full send buffer */
+	u_int	 peer_full;	/* of these, with a full buffer of the peer */
 	uint64_t snd_wnd;		/* largest (bytes) of these */
 	uint64_t all_us;		/* time in which data flowed */
 	uint64_t full_us[TCP_LIMITS];	/* time that each was full */
@@ -119,6 +121,15 @@ void	 tcp_limit_name_peer(const char *name);
  */
 int	 tcp_limit_blocked(uint32_t cwnd, uint32_t in_flight, uint32_t notsent,
 	    uint32_t mss, uint32_t sndbuf, uint32_t queued);
+
+/*
+ * Returns 1 if the peer's buffer keeps TCP from sending: a tenth of the
+ * congestion window (segments) is free, and what is not acknowledged (segments
+ * of mss bytes) takes nine tenths of the peer's window (bytes; 0: unknown).
+ * Linux counts only a part of this time, less with small segments. Pure.
+ */
+int	 tcp_limit_peer_is_full(uint32_t cwnd, uint32_t in_flight,
+	    uint32_t unacked, uint32_t mss, uint32_t snd_wnd);
 
 /*
  * Has a function called with each glance at the socket: what the kernel says of

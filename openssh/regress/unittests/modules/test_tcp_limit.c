@@ -51,7 +51,7 @@ static const struct {
 	const char *what, *want;
 	uint64_t acked, received, rwnd_us, sndbuf_us, snd_wnd, rcv_wnd;
 	uint64_t sndbuf, rcvbuf;
-	u_int blocked;
+	u_int blocked, peer_full;
 } cases[] = {
 	{ "the peer's", "the receiver's TCP buffer was full 90 % of the time: "
 	    "raise net.ipv4.tcp_rmem on far" PACKAGE,
@@ -64,6 +64,12 @@ static const struct {
 	    MIB, 0, 9 * S / 10, 0, 3 * MIB, 0, 0, 0 },
 	{ "the peer's, for less than half of the time", NULL,
 	    10 * MIB, 0, 4 * S / 10, 0, 3 * MIB, 0, 0, 0 },
+	{ "the peer's, as the glances tell",
+	    "the receiver's TCP buffer was full 90 % of the time: "
+	    "raise net.ipv4.tcp_rmem on far" PACKAGE,
+	    10 * MIB, 0, 4 * S / 10, 0, 3 * MIB, 0, 0, 0, 0, 90 },
+	{ "the glances see it full, but the peer's program leaves it so", NULL,
+	    MIB, 0, 4 * S / 10, 0, 3 * MIB, 0, 0, 0, 0, 90 },
 	{ "ours to send", "the sender's TCP buffer was full 80 % of the time: "
 	    "raise net.ipv4.tcp_wmem on this machine" PACKAGE,
 	    10 * MIB, 0, 0, 8 * S / 10, 3 * MIB, 0, 4 * MIB, 6 * MIB },
@@ -116,6 +122,7 @@ add(struct tcp_limit *l, size_t i, int n)
 		look.rwnd_us += cases[i].rwnd_us;
 		look.sndbuf_us += cases[i].sndbuf_us;
 		look.blocked = cases[i].blocked;
+		look.peer_full = cases[i].peer_full;
 		look.snd_wnd = cases[i].snd_wnd;
 		look.rcv_wnd = cases[i].rcv_wnd;
 		look.sndbuf = cases[i].sndbuf;
@@ -210,6 +217,23 @@ blocked(void)
 }
 
 static void
+peer_is_full(void)
+{
+	TEST_START("a peer's buffer that keeps TCP from sending");
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 50, 1448, 50 * 1448), 1);
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 45, 1448, 50 * 1448), 1);
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 44, 1448, 50 * 1448), 0);
+	/* the path is as full */
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 89, 90, 1448, 90 * 1448), 1);
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 90, 90, 1448, 90 * 1448), 0);
+	/* before Linux 5.4 */
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 50, 1448, 0), 0);
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(UINT32_MAX, 0, UINT32_MAX,
+	    UINT32_MAX, UINT32_MAX), 1);
+	TEST_DONE();
+}
+
+static void
 looks(void)
 {
 	static char data[20000];
@@ -283,6 +307,7 @@ test_tcp_limit(void)
 	arrivals();
 	looks();
 	blocked();
+	peer_is_full();
 	each();
 	over_time();
 }
