@@ -30,6 +30,7 @@
 #include "sftp-common.h"
 #include "sftp-count.h"
 #include "sftp-fiber.h"
+#include "sftp-incomplete.h"
 #include "sftp-lanes.h"
 #include "sftp-slots.h"
 #include "sftp-tree.h"
@@ -89,8 +90,14 @@ run_file(struct sftp_tree *tree, struct worker *w)
 	r = w->job.run(&w->job);
 	not_idempotent = w->not_idempotent;
 	sftp_tree_unload(w);
-	if (r == 0 || interrupted || !sftp_tree_lost(tree, conn))
+	if (r == 0 || !sftp_tree_lost(tree, conn))
 		return r;
+	if (interrupted) {
+		/* What was all sent may not have arrived. */
+		if (!w->file_incomplete)
+			sftp_incomplete_say(w->incomplete_id);
+		return r;
+	}
 	logit("\"%s\": copying it again over another %s", w->job.src,
 	    sftp_lanes_what());
 	sftp_tree_release_file(tree, w, 0);
