@@ -531,20 +531,24 @@ has_copied(const struct sftp_parts_copy *c)
 }
 
 /*
- * Returns 1 if another file is known to have the path of a download's source by
- * now, and lanes may have copied from that: it has another size or time. The
- * path is asked for before the handle, and a source that grows meanwhile is
- * larger and later by the handle.
+ * Returns 1 if a download's source may not be what has its path by now, and
+ * lanes may have copied from that: it has another size or time, or has gone.
+ * The path is asked for before the handle, and a source that grows meanwhile is
+ * larger and later by the handle. A server that refuses the handle's attributes
+ * tells nothing.
  */
 static int
 is_replaced(const struct sftp_parts_copy *c)
 {
 	const struct sftp_parallel *f = c->f;
 	Attrib ours, there;
+	int r;
 
-	if (f->upload || !has_copied(c) || sftp_request_stats(f->conn, f->path,
-	    f->handle, f->handle_len, &there, &ours) != 0)
+	if (f->upload || !has_copied(c))
 		return 0;
+	if ((r = sftp_request_stats(f->conn, f->path, f->handle,
+	    f->handle_len, &there, &ours)) != 0)
+		return r == 1;
 	if (ours.size == f->size && ours.mtime == f->mtime)
 		return there.size != f->size || there.mtime != f->mtime;
 	return there.size > ours.size || there.mtime > ours.mtime;

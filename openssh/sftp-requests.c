@@ -312,7 +312,7 @@ sftp_request_stats(struct sftp_conn *conn, const char *path,
 		if (sftp_request_reply(conn, msg, &id, &status) !=
 		    SSH2_FXP_ATTRS || decode_attrib(msg, id == first ?
 		    of_path : of_handle) != 0)
-			r = -1;
+			r = id == second || r == -1 ? -1 : 1;
 		if (id != first && id != second)
 			fatal("ID mismatch (%u)", id);
 	}

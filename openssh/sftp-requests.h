@@ -71,7 +71,8 @@ int	 sftp_request_stat(struct sftp_conn *conn, const char *path,
 
 /*
  * Asks for the attributes of the file at path, and then of the one with a
- * handle, at once. Returns 0, or -1 if the server refuses one.
+ * handle, at once. Returns 0, or 1 if the server refuses that at path only, or
+ * -1 if it refuses that of the handle.
  */
 int	 sftp_request_stats(struct sftp_conn *conn, const char *path,
 	    const u_char *handle, size_t handle_len, Attrib *of_path,

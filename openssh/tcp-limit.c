@@ -17,6 +17,7 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <netinet/in.h>
 #ifdef __linux__
@@ -161,10 +162,10 @@ tcp_limit_blocked(uint32_t cwnd, uint32_t in_flight, uint32_t notsent,
 
 int
 tcp_limit_peer_is_full(uint32_t cwnd, uint32_t in_flight, uint32_t unacked,
-    uint32_t mss, uint32_t snd_wnd)
+    uint32_t snd_wnd)
 {
 	return snd_wnd != 0 && in_flight < cwnd - cwnd / 10 &&
-	    (uint64_t)unacked * mss >= snd_wnd - snd_wnd / 10;
+	    unacked >= snd_wnd - snd_wnd / 10;
 }
 
 void
@@ -220,6 +221,18 @@ in_flight(const struct tcp_info *ti)
 	return sent > gone ? sent - gone : 0;
 }
 
+/* Returns the bytes that were sent and are not acknowledged, 0 if unknown. */
+static uint32_t
+unacked(int fd, const struct tcp_info *ti)
+{
+	int queued;
+
+	if (ioctl(fd, TIOCOUTQ, &queued) == -1 || queued < 0 ||
+	    (uint32_t)queued < ti->tcpi_notsent_bytes)
+		return 0;
+	return queued - ti->tcpi_notsent_bytes;
+}
+
 /* Returns 1 if the socket's send buffer keeps TCP from sending now. */
 static int
 is_blocked(int fd, const struct tcp_info *ti)
@@ -260,7 +273,7 @@ tcp_limit_watch(struct tcp_limit *l, struct ssh *ssh, uint64_t now_us)
 		on_glance(ssh, &ti, blocked, l->quiet_us, now_us);
 	l->blocked += blocked;
 	l->peer_full += tcp_limit_peer_is_full(ti.tcpi_snd_cwnd, in_flight(&ti),
-	    ti.tcpi_unacked, ti.tcpi_snd_mss, ti.tcpi_snd_wnd);
+	    unacked(fd, &ti), ti.tcpi_snd_wnd);
 	l->snd_wnd = MAXIMUM(l->snd_wnd, ti.tcpi_snd_wnd);
 	if (l->last.at_us != 0 && now_us - l->last.at_us < TCP_LIMIT_LOOK_US)
 		return;

@@ -124,12 +124,13 @@ int	 tcp_limit_blocked(uint32_t cwnd, uint32_t in_flight, uint32_t notsent,
 
 /*
  * Returns 1 if the peer's buffer keeps TCP from sending: a tenth of the
- * congestion window (segments) is free, and what is not acknowledged (segments
- * of mss bytes) takes nine tenths of the peer's window (bytes; 0: unknown).
- * Linux counts only a part of this time, less with small segments. Pure.
+ * congestion window (segments) is free, and what was sent and is not
+ * acknowledged (bytes) takes nine tenths of the peer's window (bytes; 0:
+ * unknown). Linux counts only a part of this time, less with small segments.
+ * Pure.
  */
 int	 tcp_limit_peer_is_full(uint32_t cwnd, uint32_t in_flight,
-	    uint32_t unacked, uint32_t mss, uint32_t snd_wnd);
+	    uint32_t unacked, uint32_t snd_wnd);
 
 /*
  * Has a function called with each glance at the socket: what the kernel says of

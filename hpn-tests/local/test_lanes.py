@@ -68,9 +68,10 @@ def test_the_end_is_asked_for_once(large, preserve):
 
 
 @TOOLS
-def test_the_source_is_replaced(large, tool):
+@pytest.mark.parametrize("then", ["changes", "goes"])
+def test_the_source_is_replaced(large, tool, then):
     """By rename, by a file with its size and time: lanes open that one. They
-    are told apart once its time changes."""
+    are told apart once its time changes, or once it has gone."""
     old, new = content(SIZE, 1), content(SIZE, 2)
     large.source.write_bytes(old)
     os.utime(large.source, (1234567890, 1234567890))
@@ -81,7 +82,10 @@ def test_the_source_is_replaced(large, tool):
                 "sleep 0.3")
     client = begin(large, tool, "get", "-l160000")
     wait_for(lambda: read(large.path / "log").count('open "') == 4)
-    os.utime(large.source, (1234567891, 1234567891))
+    if then == "goes":
+        large.source.unlink()
+    else:
+        os.utime(large.source, (1234567891, 1234567891))
     error = client.communicate(timeout=100)[1]
     assert (client.returncode, error) == (0, "")
     is_old = large.dest.read_bytes() == old

@@ -220,16 +220,16 @@ static void
 peer_is_full(void)
 {
 	TEST_START("a peer's buffer that keeps TCP from sending");
-	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 50, 1448, 50 * 1448), 1);
-	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 45, 1448, 50 * 1448), 1);
-	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 44, 1448, 50 * 1448), 0);
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 72400, 72400), 1);
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 65160, 72400), 1);
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 65159, 72400), 0);
 	/* the path is as full */
-	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 89, 90, 1448, 90 * 1448), 1);
-	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 90, 90, 1448, 90 * 1448), 0);
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 89, 130320, 130320), 1);
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 90, 130320, 130320), 0);
 	/* before Linux 5.4 */
-	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 50, 1448, 0), 0);
+	ASSERT_INT_EQ(tcp_limit_peer_is_full(100, 50, 72400, 0), 0);
 	ASSERT_INT_EQ(tcp_limit_peer_is_full(UINT32_MAX, 0, UINT32_MAX,
-	    UINT32_MAX, UINT32_MAX), 1);
+	    UINT32_MAX), 1);
 	TEST_DONE();
 }
 
