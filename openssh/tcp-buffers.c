@@ -110,10 +110,10 @@ tcp_buffers_too_full(uint32_t held, int size)
 #define ACCEPTED_MASK	0xfff
 #define ACCEPTED_BITS	0xbd2
 
-/* Receive buffer (bytes) for new connections; 0: no listener was raised */
-static int initial_receive;
-
-/* Receive buffers (bytes) of a listener: as it was, and when it is raised */
+/*
+ * Receive buffers (bytes) of a listener: as it was, and when it is raised. 0:
+ * no listener was raised.
+ */
 static int listener_initial, listener_raised;
 
 /* 1 while listeners are raised */
@@ -207,9 +207,15 @@ tcp_buffers_listen(int fd, int window_max)
 	listener_initial = initial;
 	listener_raised = size;
 	are_raised = 1;
-	initial_receive = ACCEPTED_BITS;
-	if (initial > ACCEPTED_BITS)
-		initial_receive |= (initial - ACCEPTED_BITS) & ~ACCEPTED_MASK;
+}
+
+/* Returns the receive buffer (bytes) for new connections, with the mark. */
+static int
+accepted_size(void)
+{
+	int more = MAXIMUM(listener_initial - ACCEPTED_BITS, 0);
+
+	return ACCEPTED_BITS | (more & ~ACCEPTED_MASK);
 }
 
 /* Returns the connections that wait for accept(), 0 if unknown. */
@@ -277,13 +283,13 @@ refuse(int fd, const char *why)
 int
 tcp_buffers_accepted(int fd)
 {
-	if (initial_receive == 0)
+	if (listener_raised == 0)
 		return 0;
 	/*
 	 * The buffer stays locked. Unlocked, the kernel could grow it in one
 	 * step, as it takes the window to be as large as the listener's.
 	 */
-	if (lower_receive(fd, initial_receive) == -1)
+	if (lower_receive(fd, accepted_size()) == -1)
 		return refuse(fd, "its TCP buffer can't be lowered");
 	/* From now on it takes no more, but it keeps what it has. */
 	if (tcp_buffers_too_full(receive_held(fd), listener_initial))

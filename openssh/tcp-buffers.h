@@ -40,7 +40,7 @@
  */
 #define TCP_BUFFERS_PER_MEMORY	64
 
-/* So many connections that have not logged in are many. */
+/* Connections without a login at which listeners are lowered */
 #define TCP_BUFFERS_MANY	10
 
 /* A receive buffer (bytes) that is not full takes one more segment. */
@@ -75,10 +75,10 @@ int	 tcp_buffers_usable(int size, u_int wscale);
 int	 tcp_buffers_for_scale(int size, int kernel_max);
 
 /*
- * Returns 1 if listeners may be raised while so many connections have not
- * logged in; else 0. raised: 1 if listeners are raised now. Raised ones are
- * lowered at TCP_BUFFERS_MANY connections, and raised again at half of it, so
- * that they don't change at each connection. Pure.
+ * Returns 1 if listeners are to be raised, else 0. connections: the number that
+ * have not logged in. raised: 1 if listeners are raised now. They are lowered
+ * at TCP_BUFFERS_MANY connections and raised again at half of that, so that
+ * they don't change at each connection. Pure.
  */
 int	 tcp_buffers_few(int raised, u_int connections);
 

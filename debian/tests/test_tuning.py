@@ -180,7 +180,7 @@ def test_larger_stays(machine):
     ("60-mine.conf", "net.ipv4.tcp_rmem", False),
     (CONF, "net.ipv4.tcp_rmem", False)])
 def test_larger_until_the_next_boot(machine, path, key, told):
-    """Who has set more in a file that does not win is told, and how it wins."""
+    """A line says that the next boot lowers the value, and how to keep it."""
     (machine.root / "usr/local/lib").mkdir(parents=True)
     machine.write(f"etc/sysctl.d/{path}", f"{key} = 4096 131072 268435456\n")
     machine.set({"tcp_rmem": "4096 131072 268435456"})
