@@ -141,8 +141,12 @@ test_sftp_fiber(void)
 	int i;
 
 	TEST_START("fibers, their turns, and nothing is left");
-	/* The C library keeps what the first threads take. */
-	fibers();
+	/*
+	 * The C library keeps what the first threads take, and a block may get
+	 * a few bytes more than it asks for until the heap has settled.
+	 */
+	for (i = 0; i < 3; i++)
+		fibers();
 	before = mallinfo2().uordblks;
 	for (i = 0; i < 3; i++)
 		fibers();
