@@ -34,6 +34,12 @@
 
 /* The least time (us) between two looks at what the socket sends. */
 #define UNSENT_LEAST_US	10000
+/* The least (bytes) for which an early write is worth a system call. */
+#define EARLY_LEAST	4096
+/* How often the main loop wakes for one in a round trip, at most each ms */
+#define EARLY_PER_RTT	16
+/* After so many that wrote nothing it waits until the socket is writable. */
+#define EARLY_FAILED	32
 
 /*
  * Bulk data waits where a keystroke can overtake it: in its channel, not in
@@ -54,6 +60,8 @@ bound_unsent(struct ssh *ssh, struct channel_windows *ws)
 		ws->path.no_tcp = errno != EAGAIN;
 	tcp_limit_watch(&ws->tcp_limit, ssh, now_us);
 	s->rate = path.send_rate;
+	s->rtt_us = path.rtt_us;
+	s->drained = path.drained;
 	s->unsent_us = now_us + MAXIMUM(path.rtt_us, UNSENT_LEAST_US);
 	s->full = path.full;
 	unsent = tcp_path_unsent(path.send_rate);
@@ -202,16 +210,63 @@ drain_us(struct ssh *ssh, const struct channel_sender *s)
 	    1000000ULL / s->rate;
 }
 
+/* Returns 1 if an early write may help, else 0. */
+static int
+is_early(struct ssh *ssh, const struct channel_sender *s)
+{
+	return s->drained &&
+	    sshbuf_len(ssh_packet_get_output(ssh)) >= EARLY_LEAST;
+}
+
+/* Returns the time (us) of the next early write, 0 for none. */
+static uint64_t
+early_us(struct ssh *ssh, const struct channel_sender *s, uint64_t now_us)
+{
+	if (!is_early(ssh, s) || s->early_failed >= EARLY_FAILED ||
+	    s->rtt_us < EARLY_PER_RTT * 1000)
+		return 0;
+	return now_us + s->rtt_us / EARLY_PER_RTT;
+}
+
+/*
+ * Linux calls a TCP socket writable (poll(2)) while at most two thirds of its
+ * send buffer are in use. If TCP has sent all that it was given, the buffer is
+ * what limits, and the last third takes more.
+ */
+int
+channel_sender_early(struct ssh *ssh, struct channel_windows *ws)
+{
+	struct channel_sender *s;
+	uint64_t received, sent;
+	size_t len;
+
+	if (ws == NULL || !is_early(ssh, &ws->sender))
+		return 0;
+	s = &ws->sender;
+	len = sshbuf_len(ssh_packet_get_output(ssh));
+	/* Has nothing been written since the last one? */
+	ssh_packet_get_bytes(ssh, &received, &sent);
+	if (len != s->early_len || sent != s->early_sent)
+		s->early_failed = 0;
+	else if (s->early_failed < EARLY_FAILED)
+		s->early_failed++;
+	s->early_len = len;
+	s->early_sent = sent;
+	return 1;
+}
+
 void
 channel_sender_look(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 {
 	struct channel_window *w = c->window;
 	enum send_why why = SEND_NO_DATA;
-	uint64_t draining_us = 0;
+	uint64_t now_us, draining_us = 0;
 	int waits;
 
 	if (w == NULL || !w->bulk)
 		return;
+	now_us = window_now_us();
+	w->early_us = early_us(ssh, &ws->sender, now_us);
 	waits = sshbuf_len(c->input) != 0;
 	/*
 	 * Nothing is read from the source while the window has no room. It is
@@ -227,7 +282,7 @@ channel_sender_look(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 		draining_us = drain_us(ssh, &ws->sender);
 	} else if (waits)
 		why = SEND_PATH;
-	send_account_look(&w->send, why, window_now_us(), draining_us);
+	send_account_look(&w->send, why, now_us, draining_us);
 }
 
 uint64_t

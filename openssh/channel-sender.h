@@ -70,6 +70,13 @@ int	 channel_sender_more(struct ssh *ssh, const struct Channel *c,
 	    const struct channel_windows *ws, size_t had);
 
 /*
+ * Returns 1 if the connection is to be written to in this turn, although
+ * poll(2) does not call it writable: part of a full TCP send buffer would never
+ * be used. To be called once in such a turn, if packets wait. ws may be NULL.
+ */
+int	 channel_sender_early(struct ssh *ssh, struct channel_windows *ws);
+
+/*
  * Notes what an open channel's sender waits for. To be called before each wait
  * of the main loop, when all that could be sent has been, and before the stock
  * code says what it wants polled: if the peer's window is used up and the

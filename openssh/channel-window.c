@@ -345,18 +345,24 @@ channel_window_turn(struct ssh *ssh, Channel *c, struct channel_windows **wsp)
 	return credit;
 }
 
+/* Returns the earlier of two times (us), of which 0 is none. */
+static uint64_t
+earlier(uint64_t a_us, uint64_t b_us)
+{
+	return a_us == 0 || (b_us != 0 && b_us < a_us) ? b_us : a_us;
+}
+
 void
 channel_window_timeout(struct ssh *ssh, const Channel *c,
     struct timespec *timeout)
 {
-	uint64_t now_us, due_us, look_us;
+	const struct channel_window *w = c->window;
+	uint64_t now_us, due_us;
 
-	if (timeout == NULL || c->window == NULL)
+	if (timeout == NULL || w == NULL)
 		return;
-	due_us = c->window->control.due_us;
-	look_us = c->window->late.look_us;
-	if (due_us == 0 || (look_us != 0 && look_us < due_us))
-		due_us = look_us;
+	due_us = earlier(earlier(w->control.due_us, w->late.look_us),
+	    w->early_us);
 	if (due_us == 0 || c->type != SSH_CHANNEL_OPEN ||
 	    (c->flags & (CHAN_CLOSE_SENT|CHAN_CLOSE_RCVD)) != 0 ||
 	    ssh_packet_is_rekeying(ssh))

@@ -69,8 +69,10 @@ tcp_path_probe(int fd, struct path_info *path)
 		path->send_rate = ti.tcpi_pacing_rate;
 	/* Linux 4.6 and later; part of a segment may wait for the rest */
 	if (len >= offsetof(struct tcp_info, tcpi_notsent_bytes) +
-	    sizeof(ti.tcpi_notsent_bytes))
+	    sizeof(ti.tcpi_notsent_bytes)) {
 		path->full = ti.tcpi_notsent_bytes >= ti.tcpi_snd_mss;
+		path->drained = !path->full;
+	}
 	return 0;
 #else
 	memset(path, 0, sizeof(*path));

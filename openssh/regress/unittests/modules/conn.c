@@ -197,3 +197,13 @@ conn_sent(struct conn *conn, u_char type, struct sshbuf *buf)
 	}
 	return n;
 }
+
+int
+conn_wakes_ms(const struct conn *conn, const Channel *c)
+{
+	struct timespec timeout;
+
+	ptimeout_init(&timeout);
+	channel_window_timeout(conn->ssh, c, &timeout);
+	return ptimeout_get_ms(&timeout);
+}

@@ -59,6 +59,9 @@ size_t	 conn_goes(Channel *c, struct sshbuf *buf, size_t len);
 /* Does what channels.c does in a turn. Returns the credit given (bytes). */
 u_int	 conn_turn(struct conn *conn, Channel *c);
 
+/* Returns the ms after which the main loop looks at c, -1 for never. */
+int	 conn_wakes_ms(const struct conn *conn, const Channel *c);
+
 /*
  * Returns the number of messages of a type that were sent since the last call.
  * The last one's payload is put into buf, unless that is NULL.

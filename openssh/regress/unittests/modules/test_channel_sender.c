@@ -48,6 +48,7 @@
 #include "conn.h"
 #include "fake.h"
 #include "fixture.h"
+#include "window-state.h"
 
 #define SLOW		10000000	/* bytes/s: 32 KiB may wait unsent */
 #define SOME		(24 * KIB)	/* what may at 8 MB/s */
@@ -388,6 +389,91 @@ looks(void)
 	close(fds[1]);
 }
 
+/* Packets of so many bytes wait. Is the connection written to early? */
+static int
+early(size_t len)
+{
+	unsent(len);
+	return channel_sender_early(conn.ssh, conn.ws);
+}
+
+/*
+ * A socket that poll(2) does not call writable is written to if TCP has sent
+ * all that it was given.
+ */
+static void
+writes_early(void)
+{
+	Channel *c = start(FAST);
+
+	ASSERT_INT_EQ(channel_sender_early(conn.ssh, NULL), 0);
+	ASSERT_INT_EQ(early(4096), 0);		/* nobody knows */
+	path.drained = 1;
+	look_again(c);
+	ASSERT_INT_EQ(early(4095), 0);
+	ASSERT_INT_EQ(early(4096), 1);
+	path.drained = 0;			/* the path limits */
+	look_again(c);
+	ASSERT_INT_EQ(early(4096), 0);
+	path.drained = 1;
+	look_again(c);
+	ASSERT_INT_EQ(early(4096), 1);
+	fake.path_errno = ENOTSOCK;		/* a pipe */
+	look_again(c);
+	ASSERT_INT_EQ(early(4096), 0);
+	conn_close(&conn);
+}
+
+/* The main loop wakes for it. */
+static void
+wakes_early(void)
+{
+	Channel *c = start(FAST);
+	u_int i;
+
+	path.drained = 1;
+	path.rtt_us = 160 * MS;
+	unsent(4095);
+	look_again(c);
+	wait_ms(c, 0);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
+	unsent(4096);
+	wait_ms(c, 0);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 10 + 1);
+	wait_ms(c, 0);
+	fake.now_us += 9 * MS;
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 1 + 1);
+	wait_ms(c, 0);
+	/* Not before other things that are due */
+	fake.now_us += 1;
+	c->window->late.look_us = fake.now_us + 2 * MS;
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 2 + 1);
+	c->window->late.look_us = fake.now_us + 20 * MS;
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 9 + 1);
+	c->window->late.look_us = 0;
+	/* Not if nothing was written 32 times in a row... */
+	for (i = 0; i < 33; i++) {
+		wait_ms(c, 0);
+		ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 10 + 1);
+		ASSERT_INT_EQ(early(4096), 1);
+	}
+	wait_ms(c, 0);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
+	ASSERT_INT_EQ(early(4096), 1);
+	/* ... until something is */
+	ASSERT_INT_EQ(early(5000), 1);
+	wait_ms(c, 0);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 10 + 1);
+	/* Not more often than each ms, nor if the RTT is unknown */
+	for (i = 0; i < 3; i++) {
+		path.rtt_us = i == 0 ? 16 * MS : i == 1 ? 16 * MS - 1 : 0;
+		look_again(c);
+		wait_ms(c, 0);
+		ASSERT_INT_EQ(conn_wakes_ms(&conn, c), i == 0 ? 1 + 1 : -1);
+	}
+	conn_close(&conn);
+}
+
 /* If the kernel does not report its rate, nothing counts as draining. */
 static void
 looks_without_rate(void)
@@ -447,6 +533,7 @@ sockets(void)
 	ASSERT_U64_GT(info.send_rate, 0);
 	ASSERT_U64_EQ(info.late, 0);
 	ASSERT_INT_EQ(info.full, 0);
+	ASSERT_INT_EQ(info.drained, 1);
 	ASSERT_U_INT_EQ(tcp_path_waiting(a), 0);
 	/* Nobody reads: what is written cannot all be sent. */
 	ASSERT_INT_EQ(set_nonblock(a), 0);
@@ -455,6 +542,7 @@ sockets(void)
 		;
 	ASSERT_INT_EQ(tcp_path_probe(a, &info), 0);
 	ASSERT_INT_EQ(info.full, 1);
+	ASSERT_INT_EQ(info.drained, 0);
 	ASSERT_U_INT_GT(tcp_path_waiting(a), 0);
 #endif
 	close(a);
@@ -487,6 +575,8 @@ test_channel_sender(void)
 	fixture_run("channel sender, turns on a slow path", turns);
 	fixture_run("channel sender, full segments", fills);
 	fixture_run("channel sender, several packets in a turn", several);
+	fixture_run("channel sender, early writes", writes_early);
+	fixture_run("channel sender, early writes, when", wakes_early);
 	fixture_run("channel sender, what is read at once", reads);
 	fixture_run("channel sender, what held it up", looks);
 	fixture_run("channel sender, what held it up, without a rate",

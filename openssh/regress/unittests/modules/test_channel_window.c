@@ -286,17 +286,6 @@ peers(void)
 	}
 }
 
-/* Returns the ms after which the main loop looks at a channel, -1 for never. */
-static int
-wakes_in(const Channel *c)
-{
-	struct timespec timeout;
-
-	ptimeout_init(&timeout);
-	channel_window_timeout(conn.ssh, c, &timeout);
-	return ptimeout_get_ms(&timeout);
-}
-
 /*
  * A stock sender gets the credit for what arrived in a burst after a stall bit
  * by bit. It gets all of it, even if nothing more arrives.
@@ -310,7 +299,7 @@ withheld(void)
 
 	start(0, 0, LIMIT);
 	c = conn_channel(&conn, "session");
-	ASSERT_INT_EQ(wakes_in(c), -1);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 	deliver(c, RATE, 3000);
 	fake.now_us += 60 * MS;
 	burst = MINIMUM(60 * RATE, c->local_window);
@@ -318,12 +307,12 @@ withheld(void)
 	conn_goes(c, c->output, burst);
 	credit = conn_turn(&conn, c);
 	ASSERT_U_INT_LE(credit, 2 * MIB);
-	ASSERT_INT_GT(wakes_in(c), 0);
+	ASSERT_INT_GT(conn_wakes_ms(&conn, c), 0);
 	channel_window_timeout(conn.ssh, c, NULL);
 	c->flags |= CHAN_CLOSE_RCVD;
-	ASSERT_INT_EQ(wakes_in(c), -1);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 	c->flags &= ~CHAN_CLOSE_RCVD;
-	while ((ms = wakes_in(c)) != -1 && wakes++ < 100) {
+	while ((ms = conn_wakes_ms(&conn, c)) != -1 && wakes++ < 100) {
 		ASSERT_INT_GT(ms, 0);
 		ASSERT_INT_LE(ms, 10);
 		fake.now_us += ms * MS;
@@ -342,7 +331,7 @@ static u_int
 hole(Channel *c, struct late_look *look, u_int rate, u_int ms)
 {
 	u_int credit = 0;
-	int wakes = wakes_in(c);
+	int wakes = conn_wakes_ms(&conn, c);
 
 	for (; ms > 0; ms--) {
 		fake.now_us += 1 * MS;
@@ -353,7 +342,7 @@ hole(Channel *c, struct late_look *look, u_int rate, u_int ms)
 		if (wakes == -1 || --wakes > 0)
 			continue;
 		credit += conn_turn(&conn, c);
-		wakes = wakes_in(c);
+		wakes = conn_wakes_ms(&conn, c);
 	}
 	return credit;
 }
@@ -400,7 +389,7 @@ behind_a_hole(void)
 	ASSERT_U_INT_EQ(fake.looks, 0);
 	/* nor after few losses: the sender may send less then. */
 	lose(c, 3);
-	ASSERT_INT_EQ(wakes_in(c), -1);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 	hole(c, &look, RATE, 100);
 	filled(c, &look);
 	deliver(c, RATE, 1000);
@@ -408,8 +397,8 @@ behind_a_hole(void)
 	for (i = 0; i < 3; i++) {
 		lose(c, 9);
 		fake.looks = 0;
-		ASSERT_INT_GT(wakes_in(c), 0);
-		ASSERT_INT_LE(wakes_in(c), 4);
+		ASSERT_INT_GT(conn_wakes_ms(&conn, c), 0);
+		ASSERT_INT_LE(conn_wakes_ms(&conn, c), 4);
 		credit = hole(c, &look, RATE, 32);
 		ASSERT_U_INT_GE(credit, 27 * RATE);
 		ASSERT_U_INT_LE(credit, 33 * RATE + MIB);
@@ -424,7 +413,7 @@ behind_a_hole(void)
 		ASSERT_U64_EQ(c->window->late.ahead, 0);
 		fake.looks = 0;
 		deliver(c, RATE, 100);
-		ASSERT_INT_EQ(wakes_in(c), -1);
+		ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 		ASSERT_U_INT_EQ(fake.looks, 0);
 	}
 	/* No more than 4 MiB count, however long the segment takes. */
@@ -438,14 +427,14 @@ behind_a_hole(void)
 	lose(c, 9);
 	fake.looks = 0;
 	hole(c, &look, 0, 1000);
-	ASSERT_INT_EQ(wakes_in(c), -1);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 	ASSERT_U_INT_LE(fake.looks, LATE_PATIENCE);
 	/* nor if something waits. */
 	lose(c, 9);
 	hole(c, &look, RATE, 50);
 	fake.looks = 0;
 	hole(c, &look, 0, 1000);
-	ASSERT_INT_EQ(wakes_in(c), -1);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 	ASSERT_U_INT_LE(fake.looks, LATE_PATIENCE_RTTS * LATE_PER_RTT + 1);
 	/* What it tells is what was consumed. */
 	i = window_consumed(c->window);
@@ -688,7 +677,7 @@ no_looks(void)
 		}
 		look.memory = 4 * MIB;
 		hole(c, &look, 0, 1000);
-		ASSERT_INT_EQ(wakes_in(c), -1);
+		ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 		ASSERT_U_INT_EQ(fake.looks, 0);
 		conn_close(&conn);
 	}
