@@ -210,11 +210,14 @@ drain_us(struct ssh *ssh, const struct channel_sender *s)
 	    1000000ULL / s->rate;
 }
 
-/* Returns 1 if an early write may help, else 0. */
+/*
+ * Returns 1 if an early write may help, else 0: what was seen of the socket
+ * before a long wait says nothing.
+ */
 static int
-is_early(struct ssh *ssh, const struct channel_sender *s)
+is_early(struct ssh *ssh, const struct channel_sender *s, uint64_t now_us)
 {
-	return s->drained &&
+	return s->drained && now_us < s->unsent_us &&
 	    sshbuf_len(ssh_packet_get_output(ssh)) >= EARLY_LEAST;
 }
 
@@ -222,7 +225,7 @@ is_early(struct ssh *ssh, const struct channel_sender *s)
 static uint64_t
 early_us(struct ssh *ssh, const struct channel_sender *s, uint64_t now_us)
 {
-	if (!is_early(ssh, s) || s->early_failed >= EARLY_FAILED ||
+	if (!is_early(ssh, s, now_us) || s->early_failed >= EARLY_FAILED ||
 	    s->rtt_us < EARLY_PER_RTT * 1000)
 		return 0;
 	return now_us + s->rtt_us / EARLY_PER_RTT;
@@ -240,7 +243,7 @@ channel_sender_early(struct ssh *ssh, struct channel_windows *ws)
 	uint64_t received, sent;
 	size_t len;
 
-	if (ws == NULL || !is_early(ssh, &ws->sender))
+	if (ws == NULL || !is_early(ssh, &ws->sender, window_now_us()))
 		return 0;
 	s = &ws->sender;
 	len = sshbuf_len(ssh_packet_get_output(ssh));

@@ -412,6 +412,8 @@ writes_early(void)
 	look_again(c);
 	ASSERT_INT_EQ(early(4095), 0);
 	ASSERT_INT_EQ(early(4096), 1);
+	fake.now_us += path.rtt_us;		/* nobody has looked since */
+	ASSERT_INT_EQ(early(4096), 0);
 	path.drained = 0;			/* the path limits */
 	look_again(c);
 	ASSERT_INT_EQ(early(4096), 0);
