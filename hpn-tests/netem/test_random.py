@@ -19,8 +19,8 @@ RESULTS = os.path.join(lab.BUILD, "random")
 
 # Draws that fail, and until when
 KNOWN = {
-    **dict.fromkeys((6, 177), "more waits behind lost segments than counts, "
-                    "from a stock sender under BBR"),
+    **dict.fromkeys((6, 177, 363), "more waits behind lost segments than "
+                    "counts, from a stock sender under BBR"),
     216: "stock's scp has 64 requests under way, fewer than its credit while "
          "they wait behind a lost segment",
     219: "our sshd has a large send buffer, so that its TCP sends a whole "
