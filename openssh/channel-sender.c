@@ -121,6 +121,8 @@ next_packet(struct ssh *ssh, const Channel *c, struct channel_sender *s,
 	size_t some = MINIMUM(len, send_account_rest(&w->send,
 	    c->remote_maxpacket));
 
+	/* A peer may take packets of 4 GiB; a read may leave some unsent. */
+	some = MINIMUM(some, CHANNEL_READ_AHEAD);
 	if (!is_bounded(s))
 		return some;
 	/* Each channel has its packet before any has a second one. */

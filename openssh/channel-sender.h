@@ -44,9 +44,10 @@ void	 channel_sender_turn(struct ssh *ssh, const struct Channel *c,
 	    struct channel_windows *ws);
 
 /*
- * Returns how much of `len` bytes a channel may make a packet of now: 0 while
- * what it sent last still waits, on a path so slow that other channels would
- * have to wait for it. Counts them as sent.
+ * Returns how much of `len` bytes a channel may make a packet of now, of bulk
+ * data at most CHANNEL_READ_AHEAD. 0 while what it sent last still waits, on a
+ * path so slow that other channels would have to wait for it. Counts them as
+ * sent.
  */
 size_t	 channel_sender_limit(struct ssh *ssh, struct Channel *c,
 	    struct channel_windows *ws, size_t len);
