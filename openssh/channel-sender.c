@@ -36,9 +36,9 @@
 #define UNSENT_LEAST_US	10000
 /* The least (bytes) for which an early write is worth a system call. */
 #define EARLY_LEAST	4096
-/* How often the main loop wakes for one in a round trip, at most each ms */
+/* Wake-ups for one in a round trip, if they are at least 1 ms apart */
 #define EARLY_PER_RTT	16
-/* After so many that wrote nothing it waits until the socket is writable. */
+/* Early writes in a row that fail before it stops to wake for them */
 #define EARLY_FAILED	32
 
 /*

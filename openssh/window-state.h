@@ -92,7 +92,7 @@ struct channel_sender {
 	uint64_t rate;		/* bytes/s at the last look; 0: unknown */
 	uint64_t rtt_us;	/* smoothed RTT at the last look; 0: unknown */
 	int full;		/* the path took less than there was */
-	int drained;		/* TCP had sent all that it had */
+	int drained;		/* TCP had sent all that it was given */
 	size_t early_len;	/* bytes that waited at the last early write, */
 	uint64_t early_sent;	/* and all that were sent or waited by then */
 	u_int early_failed;	/* early writes in a row that wrote nothing */

@@ -234,8 +234,8 @@ for direction, end in (("put", "ssh_options"), ("get", "sshd_options")):
         {"times": 10})
 
 # 4. The kernel's own TCP buffers (4 MiB to send, 6 MiB to receive). Measured:
-# whole commands took 20.5 s (get) and 23.7 s (put). A get has 1.6 times raw
-# TCP's goodput, as our sshd raises its own send buffer, and a put 1.39 times,
+# whole commands took 20.5 s (get) and 23.9 s (put). A get has 1.6 times raw
+# TCP's goodput, as our sshd raises its own send buffer, and a put 1.38 times,
 # as our ssh uses all of its own.
 
 for direction in ("get", "put"):

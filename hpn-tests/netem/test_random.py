@@ -23,8 +23,8 @@ KNOWN = {
                     "counts, from a stock sender under BBR"),
     216: "stock's scp has 64 requests under way, fewer than its credit while "
          "they wait behind a lost segment",
-    219: "our sshd has a large send buffer, so that its TCP sends a whole "
-         "congestion window after a pause of sftp's (DESIGN)",
+    219: "our sshd has a large send buffer: after sftp has paused, TCP sends "
+         "its whole congestion window at once (DESIGN)",
     **dict.fromkeys((266, 334), "20 MB wait in the kernel behind segments that "
                     "BBR's start lost, and come at once: in virtual time the "
                     "reader has no turn while ssh reads them"),

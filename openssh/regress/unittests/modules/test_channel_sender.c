@@ -127,6 +127,10 @@ bounds(void)
 	look_again(c);
 	ASSERT_U_INT_EQ(fake.unsent, TCP_PATH_UNSENT_MAX);
 	ASSERT_SIZE_T_EQ(may_send(c, 1000000), PACKET);
+	/* Nor is it ever larger than what is read ahead. */
+	c->remote_maxpacket = UINT32_MAX;
+	ASSERT_SIZE_T_EQ(may_send(c, 1000000), CHANNEL_READ_AHEAD);
+	c->remote_maxpacket = PACKET;
 	/* A socket that can't tell is left as it is. */
 	fake.bounds = 0;
 	fake.path_errno = ENOTSOCK;
@@ -389,7 +393,7 @@ looks(void)
 	close(fds[1]);
 }
 
-/* Packets of so many bytes wait. Is the connection written to early? */
+/* Makes len bytes wait. Is the connection written to early? */
 static int
 early(size_t len)
 {
@@ -421,6 +425,13 @@ writes_early(void)
 	look_again(c);
 	ASSERT_INT_EQ(early(4096), 1);
 	fake.path_errno = ENOTSOCK;		/* a pipe */
+	look_again(c);
+	ASSERT_INT_EQ(early(4096), 0);
+	conn_close(&conn);
+	/* With ChannelWindowMax none all is as in stock OpenSSH. */
+	fixture_open(&conn, &path, 0, KEX_HAS_BOUNDED_INPUT, 0);
+	path.drained = 1;
+	c = sender();
 	look_again(c);
 	ASSERT_INT_EQ(early(4096), 0);
 	conn_close(&conn);
