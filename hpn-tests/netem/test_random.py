@@ -28,8 +28,9 @@ KNOWN = {
     **dict.fromkeys((266, 334), "20 MB wait in the kernel behind segments that "
                     "BBR's start lost, and come at once: in virtual time the "
                     "reader has no turn while ssh reads them"),
-    279: "with jitter HyStart ends slow start early after a login's small "
-         "messages: raw TCP after 20 of them has less than ours",
+    **dict.fromkeys((279, 376), "with jitter HyStart ends slow start early "
+                    "after a login's small messages: raw TCP after 20 of them "
+                    "has less than ours"),
     **dict.fromkeys((275, 311, 329), "BBR stays in its start, as with stock: "
                     "the send buffer is full of segments in flight, which TCP "
                     "takes for a pause of the program"),
