@@ -121,7 +121,7 @@ next_packet(struct ssh *ssh, const Channel *c, struct channel_sender *s,
 	size_t some = MINIMUM(len, send_account_rest(&w->send,
 	    c->remote_maxpacket));
 
-	/* A peer may take packets of 4 GiB; a read may leave some unsent. */
+	/* A peer may take packets of 4 GiB, behind which all others wait. */
 	some = MINIMUM(some, CHANNEL_READ_AHEAD);
 	if (!is_bounded(s))
 		return some;
@@ -223,9 +223,9 @@ is_early(struct ssh *ssh, const struct channel_sender *s, uint64_t now_us)
 	    sshbuf_len(ssh_packet_get_output(ssh)) >= EARLY_LEAST;
 }
 
-/* Returns the time (us) of the next early write, 0 for none. */
+/* Returns the time (us) of the next wake-up for an early write, 0 for none. */
 static uint64_t
-early_us(struct ssh *ssh, const struct channel_sender *s, uint64_t now_us)
+early_wake_us(struct ssh *ssh, const struct channel_sender *s, uint64_t now_us)
 {
 	if (!is_early(ssh, s, now_us) || s->early_failed >= EARLY_FAILED ||
 	    s->rtt_us < EARLY_PER_RTT * 1000)
@@ -235,8 +235,10 @@ early_us(struct ssh *ssh, const struct channel_sender *s, uint64_t now_us)
 
 /*
  * Linux calls a TCP socket writable (poll(2)) while at most two thirds of its
- * send buffer are in use. If TCP has sent all that it was given, the buffer is
- * what limits, and the last third takes more.
+ * send buffer are in use, and while less waits unsent than TCP_NOTSENT_LOWAT
+ * says. If nothing waits unsent, the buffer is what limits, and the last third
+ * takes more. Else it is the path that limits, and a keystroke could not
+ * overtake what is written now.
  */
 int
 channel_sender_early(struct ssh *ssh, struct channel_windows *ws)
@@ -249,15 +251,16 @@ channel_sender_early(struct ssh *ssh, struct channel_windows *ws)
 		return 0;
 	s = &ws->sender;
 	len = sshbuf_len(ssh_packet_get_output(ssh));
-	/* Has nothing been written since the last one? */
+	/* Has anything been written since the last one? Packets may be new. */
 	ssh_packet_get_bytes(ssh, &received, &sent);
-	if (len != s->early_len || sent != s->early_sent)
+	if (len < s->early_len + (sent - s->early_sent))
 		s->early_failed = 0;
 	else if (s->early_failed < EARLY_FAILED)
 		s->early_failed++;
 	s->early_len = len;
 	s->early_sent = sent;
-	return 1;
+	return tcp_path_waiting(ssh_packet_get_connection_out(ssh)) <
+	    EARLY_LEAST;
 }
 
 void
@@ -271,7 +274,7 @@ channel_sender_look(struct ssh *ssh, Channel *c, struct channel_windows *ws)
 	if (w == NULL || !w->bulk)
 		return;
 	now_us = window_now_us();
-	w->early_us = early_us(ssh, &ws->sender, now_us);
+	w->early_wake_us = early_wake_us(ssh, &ws->sender, now_us);
 	waits = sshbuf_len(c->input) != 0;
 	/*
 	 * Nothing is read from the source while the window has no room. It is

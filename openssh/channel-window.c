@@ -362,7 +362,7 @@ channel_window_timeout(struct ssh *ssh, const Channel *c,
 	if (timeout == NULL || w == NULL)
 		return;
 	due_us = earlier(earlier(w->control.due_us, w->late.look_us),
-	    w->early_us);
+	    w->early_wake_us);
 	if (due_us == 0 || c->type != SSH_CHANNEL_OPEN ||
 	    (c->flags & (CHAN_CLOSE_SENT|CHAN_CLOSE_RCVD)) != 0 ||
 	    ssh_packet_is_rekeying(ssh))

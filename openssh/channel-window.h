@@ -63,9 +63,9 @@ u_int	 channel_window_turn(struct ssh *ssh, struct Channel *c,
 
 /*
  * Lowers the main loop's timeout so that it wakes when a channel's withheld
- * credit is due, the next look at data that waits behind a lost segment, or the
- * next early write, in 1 ms at the earliest. Does nothing if timeout is NULL,
- * or if none of these is due.
+ * credit is due, the next look at data that waits behind a lost segment, or an
+ * early write, in 1 ms at the earliest. Does nothing if timeout is NULL, or if
+ * none of these is due.
  */
 void	 channel_window_timeout(struct ssh *ssh, const struct Channel *c,
 	    struct timespec *timeout);

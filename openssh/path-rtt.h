@@ -29,8 +29,8 @@ struct path_info {
 	uint64_t late;		/* segments out of order so far */
 	uint64_t send_rate;	/* bytes/s at which it would send */
 	int full;		/* 1: there is more to send than it takes now */
-	int drained;		/* 1: it has sent all that it was given; 0: it
-				 * has not, or can't tell */
+	int drained;		/* 1: less than a segment waits unsent; 0:
+				 * more does, or it can't tell */
 };
 
 /*

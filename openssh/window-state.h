@@ -60,7 +60,7 @@ struct channel_window {
 	struct send_account send;
 	uint64_t turn;		/* the one in which it last sent a packet */
 	int no_room;		/* memory is short: it reads less in a turn */
-	uint64_t early_us;	/* time of the next early write; 0: none */
+	uint64_t early_wake_us;	/* wake-up for an early write; 0: none */
 
 	/* Pipes (channel-pipe.c) */
 	int output_enlarged;	/* once is enough, whether it worked or not */
@@ -92,7 +92,7 @@ struct channel_sender {
 	uint64_t rate;		/* bytes/s at the last look; 0: unknown */
 	uint64_t rtt_us;	/* smoothed RTT at the last look; 0: unknown */
 	int full;		/* the path took less than there was */
-	int drained;		/* TCP had sent all that it was given */
+	int drained;		/* TCP had nothing more to send */
 	size_t early_len;	/* bytes that waited at the last early write, */
 	uint64_t early_sent;	/* and all that were sent or waited by then */
 	u_int early_failed;	/* early writes in a row that wrote nothing */

@@ -19,7 +19,7 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 # What the modules of windows ask the machine (modules/fake.c)
 BDP_FAKE=monotime_double tcp_path_probe tcp_path_look \
 	tcp_path_fill_segments tcp_path_bound_unsent tcp_path_waiting \
-	tcp_path_kernel_sizes getsockopt setsockopt ioctl \
+	tcp_path_kernel_sizes ssh_packet_get_bytes getsockopt setsockopt ioctl \
 	window_max_machine set_nodelay tcp_limit_on_glance quick_pair_held \
 	window_init window_credit window_budget_ask \
 	sshbuf_len sshbuf_mem_resize poly1305_evp_start free

@@ -60,6 +60,8 @@ int	 __real_ioctl(int, u_long, ...);
 int	 __wrap_ioctl(int, u_long, ...);
 u_int	 __real_tcp_path_waiting(int);
 u_int	 __wrap_tcp_path_waiting(int);
+void	 __real_ssh_packet_get_bytes(struct ssh *, uint64_t *, uint64_t *);
+void	 __wrap_ssh_packet_get_bytes(struct ssh *, uint64_t *, uint64_t *);
 void	 __real_tcp_limit_on_glance(void (*)(struct ssh *,
 	    const struct tcp_info *, int, uint64_t, uint64_t));
 void	 __wrap_tcp_limit_on_glance(void (*)(struct ssh *,
@@ -203,6 +205,13 @@ u_int
 __wrap_tcp_path_waiting(int fd)
 {
 	return fake.waiting != 0 ? fake.waiting : __real_tcp_path_waiting(fd);
+}
+
+void
+__wrap_ssh_packet_get_bytes(struct ssh *ssh, uint64_t *received, uint64_t *sent)
+{
+	__real_ssh_packet_get_bytes(ssh, received, sent);
+	*sent += fake.sent;
 }
 
 int

@@ -49,6 +49,7 @@ struct fake {
 	u_int option_len;		/* bytes of it */
 	u_long request;			/* of ioctl(), which says `bytes`; */
 	int bytes;			/* 0: real */
+	uint64_t sent;			/* bytes more, ssh_packet_get_bytes() */
 	int kernel_max;			/* bytes, of tcp_path_kernel_sizes() */
 	enum fake_force force;		/* what SO_RCVBUFFORCE does */
 	uint64_t machine;		/* bytes, of window_max_machine() */

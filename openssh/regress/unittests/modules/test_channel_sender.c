@@ -424,6 +424,11 @@ writes_early(void)
 	path.drained = 1;
 	look_again(c);
 	ASSERT_INT_EQ(early(4096), 1);
+	fake.waiting = 4096;			/* since the last look */
+	ASSERT_INT_EQ(early(4096), 0);
+	fake.waiting = 4095;
+	ASSERT_INT_EQ(early(4096), 1);
+	fake.waiting = 0;
 	fake.path_errno = ENOTSOCK;		/* a pipe */
 	look_again(c);
 	ASSERT_INT_EQ(early(4096), 0);
@@ -465,7 +470,7 @@ wakes_early(void)
 	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 9 + 1);
 	c->window->late.look_us = 0;
 	/* Not if nothing was written 32 times in a row... */
-	for (i = 0; i < 33; i++) {
+	for (i = 0; i < 32; i++) {
 		wait_ms(c, 0);
 		ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 10 + 1);
 		ASSERT_INT_EQ(early(4096), 1);
@@ -473,8 +478,24 @@ wakes_early(void)
 	wait_ms(c, 0);
 	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 	ASSERT_INT_EQ(early(4096), 1);
-	/* ... until something is */
+	/* Another packet that waits is not written... */
+	fake.sent += 904;
 	ASSERT_INT_EQ(early(5000), 1);
+	wait_ms(c, 0);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
+	/* ... until something is, while others come */
+	fake.sent += 1;
+	ASSERT_INT_EQ(early(5000), 1);
+	wait_ms(c, 0);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 10 + 1);
+	/* Nor is it if the kernel has data that it has not sent. */
+	fake.waiting = 4096;
+	for (i = 0; i < 32; i++)
+		ASSERT_INT_EQ(early(5000), 0);
+	wait_ms(c, 0);
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
+	fake.waiting = 0;
+	ASSERT_INT_EQ(early(4999), 1);
 	wait_ms(c, 0);
 	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 10 + 1);
 	/* Not more often than each ms, nor if the RTT is unknown */
@@ -484,6 +505,7 @@ wakes_early(void)
 		wait_ms(c, 0);
 		ASSERT_INT_EQ(conn_wakes_ms(&conn, c), i == 0 ? 1 + 1 : -1);
 	}
+	fake.sent = 0;
 	conn_close(&conn);
 }
 

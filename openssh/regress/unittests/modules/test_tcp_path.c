@@ -94,11 +94,14 @@ probed(void)
 	ASSERT_U64_EQ(path.send_rate, ti.tcpi_pacing_rate);
 	ti.tcpi_notsent_bytes = ti.tcpi_snd_mss - 1;
 	ASSERT_INT_EQ(probe(sizeof(ti)).full, 0);
+	ASSERT_INT_EQ(probe(sizeof(ti)).drained, 1);
 	ti.tcpi_notsent_bytes = ti.tcpi_snd_mss;
 	ASSERT_INT_EQ(probe(sizeof(ti)).full, 1);
+	ASSERT_INT_EQ(probe(sizeof(ti)).drained, 0);
 
 	ASSERT_INT_EQ(probe(LEN(tcpi_notsent_bytes)).full, 1);
 	ASSERT_INT_EQ(probe(LEN(tcpi_notsent_bytes) - 1).full, 0);
+	ASSERT_INT_EQ(probe(LEN(tcpi_notsent_bytes) - 1).drained, 0);
 	ASSERT_U64_NE(probe(LEN(tcpi_min_rtt)).min_rtt_us, 0);
 	ASSERT_U64_EQ(probe(LEN(tcpi_min_rtt) - 1).min_rtt_us, 0);
 	ASSERT_U64_NE(probe(LEN(tcpi_pacing_rate)).send_rate, 0);
