@@ -90,7 +90,7 @@ def settled(m, pairs, least):
 def times(m, pairs, least):
     """Goodput of the whole transfer, as a multiple of raw TCP's."""
     m.at_least("goodput, times raw TCP's", ratio(pairs, lambda t: t.goodput()),
-               least, "{:.0f}")
+               least, "{:.2f}")
 
 
 @requirement(SHARE)
