@@ -151,7 +151,7 @@ def commands(results):
     """Seconds of whole commands at ENDS_MS, and of how many times the limit
     that is; only if there are loads beside the file."""
     rows = [["", "limit"] + [title for _, _, title in shown(results)]]
-    if len(copied(results)) < 2:
+    if len(copied(results)) < 2 or not shown(results):
         return rows
     for load, what in copied(results):
         cells = []

@@ -537,6 +537,12 @@ def test_commands():
     whole = copied().select(load=None)
     assert len(tables.commands(whole)) == 1
     assert tables.copies(whole) == tables.copies(copied())
+    # nor if there are only copiers
+    alone = Results([record("many", kind="copy", tool="copier", server="stock",
+                            load=load, figures={"command_s": 2.0})
+                     for load in ("1k", "1m")])
+    assert tables.commands(alone) == [["", "limit"]]
+    assert len(tables.copiers(alone)) == 1 + 2
 
 
 def test_copies():
