@@ -251,7 +251,7 @@ channel_sender_early(struct ssh *ssh, struct channel_windows *ws)
 		return 0;
 	s = &ws->sender;
 	len = sshbuf_len(ssh_packet_get_output(ssh));
-	/* Has anything been written since the last one? Packets may be new. */
+	/* What new packets added since the last try is not progress. */
 	ssh_packet_get_bytes(ssh, &received, &sent);
 	if (len < s->early_len + (sent - s->early_sent))
 		s->early_failed = 0;

@@ -73,8 +73,8 @@ int	 channel_sender_more(struct ssh *ssh, const struct Channel *c,
 /*
  * Returns 1 if the connection is to be written to in this turn, although
  * poll(2) does not call it writable: the last third of a full TCP send buffer
- * would never be used. 0 if the kernel has data that it has not sent yet. To be
- * called once in such a turn, if packets wait. ws may be NULL.
+ * would never be used. Returns 0 if 4 KiB or more wait in the kernel unsent. To
+ * be called once in such a turn, if packets wait. ws may be NULL.
  */
 int	 channel_sender_early(struct ssh *ssh, struct channel_windows *ws);
 

@@ -92,10 +92,10 @@ struct channel_sender {
 	uint64_t rate;		/* bytes/s at the last look; 0: unknown */
 	uint64_t rtt_us;	/* smoothed RTT at the last look; 0: unknown */
 	int full;		/* the path took less than there was */
-	int drained;		/* TCP had nothing more to send */
-	size_t early_len;	/* bytes that waited at the last early write, */
+	int drained;		/* less than a segment waited unsent */
+	size_t early_len;	/* bytes that waited at the last try, */
 	uint64_t early_sent;	/* and all that were sent or waited by then */
-	u_int early_failed;	/* early writes in a row that wrote nothing */
+	u_int early_failed;	/* tries in a row that wrote nothing */
 	uint64_t turn;		/* counts the times that nothing waited */
 	const struct channel_window *filler;	/* fills segments, or NULL */
 };

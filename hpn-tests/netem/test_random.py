@@ -25,9 +25,9 @@ KNOWN = {
          "they wait behind a lost segment",
     219: "our sshd has a large send buffer: after sftp has paused, TCP sends "
          "its whole congestion window at once (DESIGN)",
-    **dict.fromkeys((266, 334, 492), "20 MB wait in the kernel behind segments "
-                    "that BBR's start lost, and come at once: in virtual time "
-                    "the reader has no turn while ssh reads them"),
+    **dict.fromkeys((266, 334, 492), "20 to 44 MB wait in the kernel behind "
+                    "lost segments, under BBR, and come at once: in virtual "
+                    "time the reader has no turn while ssh or sshd reads them"),
     **dict.fromkeys((279, 376, 455), "with jitter HyStart ends slow start "
                     "early after a login's small messages: raw TCP after 20 of "
                     "them has less than ours"),
