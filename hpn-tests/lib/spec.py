@@ -184,6 +184,8 @@ class Spec(Path):
     logins: int = moves(Whole(0, 9), "log in this often before; with 0, "
                         "only ARP resolves the address", OPENSSH)
     agent: bool = moves(FLAG, "the user's key is in an agent only", OPENSSH)
+    contained: bool = moves(FLAG, "sshd has no CAP_NET_ADMIN, as in most "
+                            "containers", OPENSSH)
     connections: object = moves(
         OneOf(*range(1, 9), "auto"), "`-X connections=`, of a client of ours",
         COPIES)

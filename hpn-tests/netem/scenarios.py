@@ -266,6 +266,11 @@ row("fills-its-buffer", "check",
 row("fills-its-buffer-scp", "netem",
     transfer("1g-200ms", "put", 256 * MIB, tcp_buffers="default", tool="scp"),
     {"times": 1.2})
+# So does sshd, where it can't raise its buffer.
+row("fills-its-buffer-sshd", "netem",
+    transfer("1g-200ms", "get", 64 * MIB, contained=True,
+             tcp_buffers={"client": "raised", "server": "default"}),
+    {"times": 1.2})
 
 # 5. A sender that has nothing to send for a while, and then a lot again. (A
 # window towards stock senders gains 4 MiB a round trip, again, not 3 BDP.)

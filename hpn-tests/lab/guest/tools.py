@@ -105,7 +105,9 @@ def start_sshd(host, tree, spec):
     lines += [*spec.get("sshd_options", []), "MaxSessions 100"]
     with open(config, "w") as f:
         f.write("\n".join(lines) + "\n")
-    sshd = on(host, [f"{tree}/sshd", "-D", "-f", config, "-E", log])
+    without = ["setpriv", "--bounding-set", "-net_admin"] \
+        if spec.get("contained") else []
+    sshd = on(host, [*without, f"{tree}/sshd", "-D", "-f", config, "-E", log])
     wait_until(f"sshd on {host}", lambda: sshd.poll() is not None or
                b"Server listening on 0.0.0.0" in read(log))
     if sshd.poll() is not None:
