@@ -64,13 +64,13 @@
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
 /*
- * Most data (bytes) that counts while it waits behind a lost segment, and while
- * delivery grows as well. With the headroom of either time it is no more than
- * the 8 MiB that a sender may hold if it sends less after the loss, or has no
- * more data.
+ * Data (bytes) that counts in any case while it waits behind a lost segment,
+ * and while delivery grows as well. With the headroom of either time it is no
+ * more than the 8 MiB that a sender may hold if it sends less after the loss,
+ * or has no more data.
  */
-#define LATE_MOST		(4 * 1024 * 1024)
-#define LATE_MOST_GROWING	(2 * 1024 * 1024)
+#define LATE_LEAST		(4 * 1024 * 1024)
+#define LATE_LEAST_GROWING	(2 * 1024 * 1024)
 
 uint64_t
 window_now_us(void)
@@ -233,6 +233,7 @@ gather_late(struct ssh *ssh, struct channel_windows *ws,
     struct channel_window *w, const struct window_facts *facts)
 {
 	const struct channel_path *p = &ws->path;
+	const struct window_control *cw = &w->control;
 	struct late_look look;
 	uint64_t arrived = facts->consumed + facts->backlog;
 
@@ -250,8 +251,11 @@ gather_late(struct ssh *ssh, struct channel_windows *ws,
 	if (!late_bytes_due(&w->late, facts->now_us))
 		return;
 	tcp_path_look(ssh_packet_get_connection_in(ssh), &look);
-	late_bytes_look(&w->late, &look, MINIMUM(facts->window,
-	    w->control.gain == 0 ? LATE_MOST : LATE_MOST_GROWING), p->rtt_us,
+	late_bytes_look(&w->late, &look, facts->window, p->rtt_us,
+	    facts->now_us);
+	late_bytes_allow(&w->late,
+	    cw->gain == 0 ? LATE_LEAST : LATE_LEAST_GROWING, cw->bdp,
+	    window_unspent(cw, facts->window - w->late.held), p->rtt_us,
 	    facts->now_us);
 }
 

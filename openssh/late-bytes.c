@@ -87,7 +87,8 @@ late_bytes_arrived(struct late_bytes *lb, uint64_t bytes, uint64_t rtt_us,
 	uint64_t next_us = now_us + spacing_us(rtt_us);
 
 	/* The lost segment has come, and what comes waited behind it. */
-	lb->waiting -= MINIMUM(lb->waiting, bytes);
+	lb->held -= MINIMUM(lb->held, bytes);
+	lb->waiting = MINIMUM(lb->waiting, lb->held);
 	lb->news_us = now_us;
 	if (lb->look_us == 0 || lb->look_us > next_us)
 		lb->look_us = next_us;
@@ -101,7 +102,7 @@ late_bytes_due(const struct late_bytes *lb, uint64_t now_us)
 
 void
 late_bytes_look(struct late_bytes *lb, const struct late_look *look,
-    uint64_t most, uint64_t rtt_us, uint64_t now_us)
+    uint64_t window, uint64_t rtt_us, uint64_t now_us)
 {
 	uint64_t memory = MINIMUM(look->memory, MEMORY_MAX), data, late;
 	uint64_t patience_us, quiet_us;
@@ -111,23 +112,44 @@ late_bytes_look(struct late_bytes *lb, const struct late_look *look,
 	    SHARE_UNIT;
 	late = data > look->unread ? data - look->unread : 0;
 	/* What waited and can be read now counts until it was read. */
-	lb->waiting = MINIMUM(MAXIMUM(late, lb->waiting), data);
-	lb->waiting = MINIMUM(lb->waiting, most);
+	lb->held = MINIMUM(MAXIMUM(late, lb->held), data);
+	lb->held = MINIMUM(lb->held, window);
+	lb->waiting = MINIMUM(lb->waiting, lb->held);
 	if (look->late != lb->last.late || look->memory != lb->last.memory ||
 	    now_us < lb->news_us)
 		lb->news_us = now_us;
 	lb->last = *look;
 	quiet_us = now_us - lb->news_us;
-	patience_us = lb->waiting != 0 ? LATE_PATIENCE_RTTS * rtt_us :
+	patience_us = lb->held != 0 ? LATE_PATIENCE_RTTS * rtt_us :
 	    LATE_PATIENCE * spacing_us(rtt_us);
 	lb->look_us = quiet_us >= patience_us ? 0 :
 	    now_us + MAXIMUM(spacing_us(rtt_us), quiet_us / 4);
 }
 
 void
+late_bytes_allow(struct late_bytes *lb, uint64_t least, uint64_t bdp,
+    uint64_t unspent, uint64_t rtt_us, uint64_t now_us)
+{
+	uint64_t took_us = 0, fewer;
+
+	if (lb->allowed_us != 0 && now_us > lb->allowed_us)
+		took_us = MINIMUM(now_us - lb->allowed_us, rtt_us);
+	lb->most = MAXIMUM(lb->most, least);
+	if (unspent >= LATE_UNSPENT) {
+		fewer = MINIMUM(unspent - LATE_UNSPENT, UINT32_MAX);
+		fewer = fewer * took_us / rtt_us;
+		lb->most -= MINIMUM(lb->most - least, fewer);
+	} else if (lb->held > lb->most)
+		lb->most += MAXIMUM(LATE_MORE, bdp / 4) * took_us / rtt_us;
+	lb->allowed_us = now_us;
+	lb->waiting = MINIMUM(lb->held, lb->most);
+}
+
+void
 late_bytes_stop(struct late_bytes *lb)
 {
-	lb->waiting = 0;
+	lb->held = lb->waiting = lb->most = 0;
+	lb->allowed_us = 0;
 	lb->look_us = 0;
 	memset(&lb->last, 0, sizeof(lb->last));
 }

@@ -38,6 +38,10 @@
 #define LATE_PATIENCE_RTTS	2
 #define LATE_PATIENCE		8
 
+/* See late_bytes_allow(), bytes. */
+#define LATE_MORE		(2 * 1024 * 1024)
+#define LATE_UNSPENT		(2 * 1024 * 1024)
+
 /* What a socket said at one time. All zero: it holds nothing, or can't tell. */
 struct late_look {
 	uint64_t memory;	/* bytes, of all data that has arrived and was
@@ -53,8 +57,11 @@ struct late_bytes {
 	u_int share;		/* 1/1024, of the memory that is data; 0: not
 				 * measured yet */
 	struct late_look last;	/* the last look */
-	uint64_t waiting;	/* bytes behind a lost segment, and those that
+	uint64_t held;		/* bytes behind a lost segment, and those that
 				 * were and have not been read since */
+	uint64_t most;		/* how many of them may count */
+	uint64_t allowed_us;	/* time at which that was decided; 0: never */
+	uint64_t waiting;	/* how many count */
 	uint64_t ahead;		/* bytes that count as consumed and are not */
 	uint64_t news_us;	/* time at which something arrived last */
 	uint64_t look_us;	/* time of the next look; 0: none is due */
@@ -71,11 +78,21 @@ void	 late_bytes_arrived(struct late_bytes *lb, uint64_t bytes,
 int	 late_bytes_due(const struct late_bytes *lb, uint64_t now_us);
 
 /*
- * Takes a look into account: updates lb->waiting, which is at most `most`
- * bytes, and plans the next look, if any.
+ * Takes a look into account: updates lb->held, which is at most the window
+ * (bytes), as the peer may send no more. Plans the next look, if any.
  */
 void	 late_bytes_look(struct late_bytes *lb, const struct late_look *look,
-	    uint64_t most, uint64_t rtt_us, uint64_t now_us);
+	    uint64_t window, uint64_t rtt_us, uint64_t now_us);
+
+/*
+ * Decides how many bytes of lb->held count, and sets lb->waiting. At least
+ * `least` count, and more after each round trip in which these were too few and
+ * the sender had less than LATE_UNSPENT bytes of credit unspent: LATE_MORE
+ * more, or a quarter of what a round trip delivers (bdp, bytes) if that is more.
+ * After a round trip in which it had more unspent, so many fewer count.
+ */
+void	 late_bytes_allow(struct late_bytes *lb, uint64_t least, uint64_t bdp,
+	    uint64_t unspent, uint64_t rtt_us, uint64_t now_us);
 
 /*
  * Nothing waits as far as is known, and no look is due. What has counted early

@@ -83,6 +83,7 @@ sample_push(struct window_control *cw, uint64_t now_us)
 	s->t_us = now_us;
 	s->consumed = cw->consumed;
 	s->received = cw->received;
+	s->granted = cw->granted;
 	s->backlog_min = cw->backlog;
 }
 
@@ -105,40 +106,48 @@ interpolate(uint64_t v0, uint64_t v1, uint64_t part, uint64_t whole)
 }
 
 /*
- * Sets *consumed and *received to the cumulative bytes at time t_us, from the
- * samples around it. For times before the oldest sample, they are those of that
- * sample: this can only understate what was delivered since.
+ * Sets the cumulative bytes of *at to those at time t_us, from the samples
+ * around it. For times before the oldest sample, they are those of that sample:
+ * this can only understate what was delivered since.
  */
 static void
-history_at(const struct window_control *cw, uint64_t t_us, uint64_t *consumed,
-    uint64_t *received)
+history_at(const struct window_control *cw, uint64_t t_us,
+    struct window_sample *at)
 {
+	struct window_sample next;
 	const struct window_sample *s;
-	uint64_t c1 = cw->consumed, r1 = cw->received, t1 = cw->now_us;
+	uint64_t part, whole;
 	u_int i;
 
+	memset(&next, 0, sizeof(next));
+	next.t_us = cw->now_us;
+	next.consumed = cw->consumed;
+	next.received = cw->received;
+	next.granted = cw->granted;
 	for (i = 0; i < cw->nsamples; i++) {
 		s = sample_back(cw, i);
 		if (s->t_us <= t_us) {
-			*consumed = interpolate(s->consumed, c1,
-			    t_us - s->t_us, t1 - s->t_us);
-			*received = interpolate(s->received, r1,
-			    t_us - s->t_us, t1 - s->t_us);
+			part = t_us - s->t_us;
+			whole = next.t_us - s->t_us;
+			at->consumed = interpolate(s->consumed, next.consumed,
+			    part, whole);
+			at->received = interpolate(s->received, next.received,
+			    part, whole);
+			at->granted = interpolate(s->granted, next.granted,
+			    part, whole);
 			return;
 		}
-		c1 = s->consumed;
-		r1 = s->received;
-		t1 = s->t_us;
+		next = *s;
 	}
-	*consumed = c1;
-	*received = r1;
+	*at = next;
 }
 
 /* Returns the bytes that both came and were consumed between two points. */
 static uint64_t
-delivered(uint64_t c0, uint64_t r0, uint64_t c1, uint64_t r1)
+delivered(const struct window_sample *from, const struct window_sample *to)
 {
-	return MINIMUM(c1 - c0, r1 - r0);
+	return MINIMUM(to->consumed - from->consumed,
+	    to->received - from->received);
 }
 
 /* Returns the least backlog (bytes) in the last interval_us. */
@@ -181,16 +190,18 @@ had_no_credit(const struct window_control *cw, uint64_t came,
 static void
 measure(struct window_control *cw, uint64_t interval_us)
 {
-	uint64_t t1, t2, c1, r1, c2, r2, now, before, earlier, i, shift;
+	struct window_sample s0, s1, s2;
+	uint64_t t1, t2, now, before, earlier, i, shift;
 	uint64_t rounds = cw->bounded_peer ?
 	    WINDOW_ROUNDS : WINDOW_ROUNDS_UNBOUNDED;
 
 	t1 = cw->now_us > interval_us ? cw->now_us - interval_us : 0;
 	t2 = t1 > interval_us ? t1 - interval_us : 0;
-	history_at(cw, t1, &c1, &r1);
-	history_at(cw, t2, &c2, &r2);
-	now = delivered(c1, r1, cw->consumed, cw->received);
-	before = delivered(c2, r2, c1, r1);
+	history_at(cw, cw->now_us, &s0);
+	history_at(cw, t1, &s1);
+	history_at(cw, t2, &s2);
+	now = delivered(&s1, &s0);
+	before = delivered(&s2, &s1);
 	/* Bytes in an interval to bytes in a round trip, if that is shorter */
 	if (interval_us > cw->rtt_us) {
 		now = now * cw->rtt_us / interval_us;
@@ -210,7 +221,7 @@ measure(struct window_control *cw, uint64_t interval_us)
 	if (shift > 0)
 		cw->round_us = cw->now_us;
 	if (shift > 0 &&
-	    !had_no_credit(cw, cw->received - r1, interval_us)) {
+	    !had_no_credit(cw, cw->received - s1.received, interval_us)) {
 		for (i = WINDOW_ROUNDS; i-- > 0;)
 			cw->best[i] = i >= shift ? cw->best[i - shift] : 0;
 	}
@@ -435,6 +446,18 @@ window_credit(struct window_control *cw, uint32_t window, uint32_t maxpacket)
 		return 0;
 	cw->granted_us = cw->now_us;
 	return credit;
+}
+
+uint64_t
+window_unspent(const struct window_control *cw, uint64_t outstanding)
+{
+	struct window_sample then;
+	uint64_t fresh;
+
+	history_at(cw, cw->now_us > cw->rtt_us ? cw->now_us - cw->rtt_us : 0,
+	    &then);
+	fresh = cw->granted - then.granted;
+	return outstanding > fresh ? outstanding - fresh : 0;
 }
 
 const char *

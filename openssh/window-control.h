@@ -105,6 +105,7 @@ struct window_sample {
 	uint64_t t_us;		/* start of the interval */
 	uint64_t consumed;	/* cumulative, bytes, at t_us */
 	uint64_t received;	/* cumulative, bytes, at t_us */
+	uint64_t granted;	/* cumulative, bytes, at t_us */
 	uint64_t backlog_min;	/* bytes, least seen in the interval */
 };
 
@@ -134,6 +135,8 @@ struct window_control {
 	uint64_t received;	/* cumulative, bytes: consumed + backlog,
 				 * without what has counted early */
 	uint64_t backlog;	/* bytes received and not yet consumed */
+	uint64_t granted;	/* cumulative, bytes of credit; the caller adds
+				 * what it sends */
 	uint64_t round_us;	/* start of the current round trip */
 	uint64_t best[WINDOW_ROUNDS];	/* bytes, best delivery of a round */
 	struct window_sample samples[WINDOW_SAMPLES];	/* ring */
@@ -186,6 +189,14 @@ void	 window_limit(struct window_control *cw, uint32_t limit);
  */
 uint32_t window_credit(struct window_control *cw, uint32_t window,
 	    uint32_t maxpacket);
+
+/*
+ * Returns how many bytes of credit the sender had at least, half a round trip
+ * ago, and had not sent, of `outstanding` bytes that it may still send or that
+ * are on their way. Credit of the last round trip does not count: what it lets
+ * the sender send can't have come yet.
+ */
+uint64_t window_unspent(const struct window_control *cw, uint64_t outstanding);
 
 /* Returns the log's word for what decided the target. */
 const char *window_limited_name(enum window_limited limited);

@@ -30,7 +30,8 @@ window_decide(struct window_control *cw, struct window_budget *budget,
 {
 	uint64_t waiting = MINIMUM(facts->waiting, facts->window);
 	uint64_t outstanding = facts->window + facts->backlog, room;
-	uint32_t limit, credit;
+	uint32_t limit;
+	uint64_t credit;
 
 	cw->late = facts->late;
 	cw->forwarded = facts->forwarded;
@@ -47,10 +48,12 @@ window_decide(struct window_control *cw, struct window_budget *budget,
 	 */
 	window_limit(cw, limit);
 	credit = window_credit(cw, facts->window - waiting, facts->maxpacket);
-	if (waiting == 0)
-		return credit;
-	room = outstanding < limit ? limit - outstanding : 0;
-	if (room < 3 * (uint64_t)facts->maxpacket)
-		return 0;	/* not worth a message */
-	return MINIMUM(credit, room);
+	if (waiting != 0) {
+		room = outstanding < limit ? limit - outstanding : 0;
+		if (room < 3 * (uint64_t)facts->maxpacket)
+			room = 0;	/* not worth a message */
+		credit = MINIMUM(credit, room);
+	}
+	cw->granted += credit;
+	return credit;
 }

@@ -338,6 +338,7 @@ hole(Channel *c, struct late_look *look, u_int rate, u_int ms)
 		if (look->memory / 2 + rate <= c->local_window) {
 			look->memory += 2 * rate;
 			look->late += rate / 1448;
+			path.late += rate / 1448;
 		}
 		if (wakes == -1 || --wakes > 0)
 			continue;
@@ -388,7 +389,7 @@ behind_a_hole(void)
 	/* As long as data comes, no look is taken, */
 	ASSERT_U_INT_EQ(fake.looks, 0);
 	/* nor after few losses: the sender may send less then. */
-	lose(c, 3);
+	lose(c, 2);
 	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 	hole(c, &look, RATE, 100);
 	filled(c, &look);
@@ -416,13 +417,23 @@ behind_a_hole(void)
 		ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 		ASSERT_U_INT_EQ(fake.looks, 0);
 	}
-	/* No more than 4 MiB count, however long the segment takes. */
+	/* No more than 4 MiB count while the sender has credit to spare. */
 	lose(c, 9);
-	credit = hole(c, &look, RATE, 300);
+	credit = hole(c, &look, RATE / 2, 150);
 	ASSERT_U_INT_GE(credit, 4 * MIB - RATE);
 	ASSERT_U_INT_LE(credit, 5 * MIB);
 	ASSERT_U64_LE(c->window->late.ahead, 4 * MIB);
 	filled(c, &look);
+	/* By and by more count while it has none. */
+	deliver(c, RATE, 2000);
+	lose(c, 9);
+	credit = hole(c, &look, RATE, 220);
+	ASSERT_U_INT_GE(credit, 5 * MIB);
+	ASSERT_U_INT_LE(credit, 8 * MIB);
+	ASSERT_U64_GE(c->window->late.ahead, 5 * MIB);
+	ASSERT_U64_LE(c->window->late.ahead, 8 * MIB);
+	filled(c, &look);
+	deliver(c, RATE, 2000);
 	/* In no case does it wake up for ever: nothing comes, */
 	lose(c, 9);
 	fake.looks = 0;
@@ -494,6 +505,7 @@ hole_and_growth(void)
 
 	deliver(c, RATE, 120);
 	ASSERT_U64_GT(fake.cw->gain, 0);
+	c->local_window += 16 * MIB;	/* so that some is unspent */
 	hole(c, &look, RATE, 32);
 	ASSERT_U64_GT(fake.cw->gain, 0);
 	ASSERT_U64_EQ(c->window->late.waiting, 2 * MIB);

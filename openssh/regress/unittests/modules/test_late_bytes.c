@@ -55,6 +55,7 @@ look_after(struct late_bytes *lb, uint64_t us, uint64_t window)
 {
 	now_us += us;
 	late_bytes_look(lb, &look, window, RTT_US, now_us);
+	late_bytes_allow(lb, NO_LIMIT, 0, 0, RTT_US, now_us);
 }
 
 /* n segments come out of order, each of which takes so much memory (bytes). */
@@ -90,11 +91,11 @@ waiting(void)
 	/* What can be read does not wait. */
 	look.memory = 1400000;
 	look.unread = 200000;
-	lb.waiting = 0;
+	lb.held = 0;
 	look_after(&lb, SPACING_US, NO_LIMIT);
 	ASSERT_U64_EQ(lb.waiting, 500000);
 	look.unread = 700001;
-	lb.waiting = 0;
+	lb.held = 0;
 	look_after(&lb, SPACING_US, NO_LIMIT);
 	ASSERT_U64_EQ(lb.waiting, 0);
 	/* No more waits than the peer was allowed to send. */
@@ -139,6 +140,99 @@ repaired(void)
 	ASSERT_U64_EQ(lb.waiting, 0);
 	ASSERT_U64_EQ(late_bytes_count(&lb, 900000), 200000);
 	ASSERT_U64_EQ(lb.ahead, 0);
+}
+
+/* A part of what waits may count. */
+static void
+allowed(void)
+{
+	struct late_bytes lb;
+
+	start(&lb);
+	look.memory = 2000000;
+	late_bytes_look(&lb, &look, NO_LIMIT, RTT_US, now_us);
+	late_bytes_allow(&lb, 300000, 0, LATE_UNSPENT, RTT_US, now_us);
+	ASSERT_U64_EQ(lb.held, 1000000);
+	ASSERT_U64_EQ(lb.waiting, 300000);
+	ASSERT_U64_EQ(late_bytes_count(&lb, 0), 300000);
+	/* As long as more waits than counts, all that comes counts anew. */
+	late_bytes_arrived(&lb, 500000, RTT_US, now_us);
+	ASSERT_U64_EQ(lb.held, 500000);
+	ASSERT_U64_EQ(lb.waiting, 300000);
+	ASSERT_U64_EQ(late_bytes_count(&lb, 500000), 500000);
+	late_bytes_arrived(&lb, 400000, RTT_US, now_us);
+	ASSERT_U64_EQ(lb.waiting, 100000);
+	ASSERT_U64_EQ(late_bytes_count(&lb, 400000), 200000);
+	now_us += RTT_US;
+	late_bytes_allow(&lb, 0, 0, NO_LIMIT, RTT_US, now_us);
+	ASSERT_U64_EQ(lb.waiting, 0);
+	ASSERT_U64_EQ(late_bytes_count(&lb, 100000), 0);
+	ASSERT_U64_EQ(lb.ahead, 0);
+	/* The looks go on while bytes wait that do not count. */
+	look.memory += 4000000;
+	look_after(&lb, SPACING_US, NO_LIMIT);
+	lb.waiting = lb.most = 0;
+	now_us += LATE_PATIENCE * SPACING_US;
+	late_bytes_look(&lb, &look, NO_LIMIT, RTT_US, now_us);
+	ASSERT_U64_NE(lb.look_us, 0);
+}
+
+static uint64_t bdp;
+
+/* How many of 100 MB count `us` after the last time */
+static uint64_t
+counts_after(struct late_bytes *lb, uint64_t us, uint64_t unspent)
+{
+	now_us += us;
+	late_bytes_allow(lb, 4000000, bdp, unspent, RTT_US, now_us);
+	return lb->waiting;
+}
+
+static void
+more_and_fewer(void)
+{
+	struct late_bytes lb;
+	u_int i;
+
+	start(&lb);
+	look.memory = 200000000;
+	late_bytes_look(&lb, &look, NO_LIMIT, RTT_US, now_us);
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000000);
+	/* While the sender spends its credit, more by and by */
+	for (i = 1; i <= 20; i++)
+		ASSERT_U64_EQ(counts_after(&lb, RTT_US / 2, LATE_UNSPENT - 1),
+		    4000000 + i * (LATE_MORE / 2));
+	/* Two looks far apart are one round trip. */
+	ASSERT_U64_EQ(counts_after(&lb, 9 * RTT_US, 0),
+	    4000000 + 11 * LATE_MORE);
+	/* A clock that steps back */
+	ASSERT_U64_EQ(counts_after(&lb, -RTT_US, 0), 4000000 + 11 * LATE_MORE);
+	/* When it has some unspent, so many fewer in a round trip, */
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, LATE_UNSPENT),
+	    4000000 + 11 * LATE_MORE);
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US / 2, LATE_UNSPENT + 1000000),
+	    3500000 + 11 * LATE_MORE);
+	ASSERT_U64_EQ(counts_after(&lb, 9 * RTT_US, LATE_UNSPENT + 1500000),
+	    2000000 + 11 * LATE_MORE);
+	/* but no fewer than those that count in any case. */
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, (uint64_t)1 << 60), 4000000);
+	/* On a long path more by and by */
+	bdp = 8 * LATE_MORE;
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000000 + 2 * LATE_MORE);
+	bdp = 0;
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, NO_LIMIT), 4000000);
+	/* No more are allowed than are there to count. */
+	lb.held = 4000000;
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000000);
+	ASSERT_U64_EQ(lb.most, 4000000);
+	lb.held = 4000001;
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000001);
+	ASSERT_U64_EQ(lb.most, 4000000 + LATE_MORE);
+	/* It begins anew. */
+	late_bytes_stop(&lb);
+	ASSERT_U64_EQ(lb.most, 0);
+	lb.held = 100000000;
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000000);
 }
 
 /* It was less than it seemed: what counted too early counts no more. */
@@ -349,8 +443,13 @@ hostile(void)
 			else if (n & 4)
 				late_bytes_look(&lb, &look, window, RTT_US,
 				    now_us);
-			if (!(n & 1) && (n & 4))
-				ASSERT_U64_LE(lb.waiting, window);
+			if (!(n & 1) && (n & 4)) {
+				ASSERT_U64_LE(lb.held, window);
+				late_bytes_allow(&lb, rnd(&state, 32),
+				    rnd(&state, 32), rnd(&state, 40),
+				    1 + rnd(&state, 20), now_us);
+			}
+			ASSERT_U64_LE(lb.waiting, lb.held);
 			if ((n & 56) == 0)
 				late_bytes_stop(&lb);
 			ASSERT_U_INT_LE(lb.share, 1024);
@@ -404,6 +503,8 @@ test_late_bytes(void)
 {
 	fixture_run("late bytes, those that wait", waiting);
 	fixture_run("late bytes, the lost segment comes", repaired);
+	fixture_run("late bytes, a part may count", allowed);
+	fixture_run("late bytes, more and fewer", more_and_fewer);
 	fixture_run("late bytes, fewer than it seemed", too_many);
 	fixture_run("late bytes, what of the memory is data", share);
 	fixture_run("late bytes, nothing to measure that by", no_measure);

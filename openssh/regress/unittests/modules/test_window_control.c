@@ -532,6 +532,35 @@ invariants(void)
 	TEST_DONE();
 }
 
+/* Credit of the last round trip is not unspent, older credit is. */
+static void
+unspent(void)
+{
+	struct window_control cw;
+	uint64_t now, i;
+
+	TEST_START("window unspent credit");
+	start(&cw, &now, 0);
+	ASSERT_U64_EQ(window_unspent(&cw, 5000), 5000);
+	for (i = 0; i < 300; i++) {
+		deliver(&cw, &now, 1000, 1, 0, 100000);
+		cw.granted += 1000;
+	}
+	ASSERT_U64_EQ(window_unspent(&cw, 99000), 0);
+	ASSERT_U64_GE(window_unspent(&cw, 250000), 149000);
+	ASSERT_U64_LE(window_unspent(&cw, 250000), 151000);
+	/* Half of it has grown old. */
+	deliver(&cw, &now, 0, 50, 0, 100000);
+	ASSERT_U64_GE(window_unspent(&cw, 250000), 199000);
+	ASSERT_U64_LE(window_unspent(&cw, 250000), 201000);
+	deliver(&cw, &now, 0, 60, 0, 100000);
+	ASSERT_U64_EQ(window_unspent(&cw, 250000), 250000);
+	/* All that there is was granted just now. */
+	cw.granted += 250000;
+	ASSERT_U64_EQ(window_unspent(&cw, 250000), 0);
+	TEST_DONE();
+}
+
 static void
 names(void)
 {
@@ -549,6 +578,7 @@ void
 test_window_control(void)
 {
 	names();
+	unspent();
 	unknown_rtt();
 	lan();
 	follows_bdp();
