@@ -275,6 +275,10 @@ gather(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	facts->now_us = window_now_us();
 	facts->consumed = c->local_consumed - w->seen;
 	facts->backlog = backlog(c);
+	if (facts->consumed != 0)
+		w->took_us = facts->now_us;
+	reader_turn_look(&ws->reader, facts->backlog, w->took_us,
+	    facts->now_us);
 	facts->window = c->local_window;
 	facts->maxpacket = c->local_maxpacket;
 	gather_late(ssh, ws, w, facts);
@@ -349,6 +353,17 @@ channel_window_turn(struct ssh *ssh, Channel *c, struct channel_windows **wsp)
 	return credit;
 }
 
+int
+channel_window_readers_first(struct channel_windows *ws,
+    struct timespec *timeout)
+{
+	if (ws == NULL || !reader_turn_first(&ws->reader, window_now_us()))
+		return 0;
+	ptimeout_deadline_ms(timeout, 1);
+	ws->wakes = 1;
+	return 1;
+}
+
 /* Returns the earlier of two times (us), of which 0 is none. */
 static uint64_t
 earlier(uint64_t a_us, uint64_t b_us)
@@ -358,7 +373,7 @@ earlier(uint64_t a_us, uint64_t b_us)
 
 void
 channel_window_timeout(struct ssh *ssh, const Channel *c,
-    struct timespec *timeout)
+    struct channel_windows *ws, struct timespec *timeout)
 {
 	const struct channel_window *w = c->window;
 	uint64_t now_us, due_us;
@@ -375,6 +390,25 @@ channel_window_timeout(struct ssh *ssh, const Channel *c,
 	now_us = window_now_us();
 	ptimeout_deadline_ms(timeout, due_us <= now_us ? 1 :
 	    MINIMUM((due_us - now_us) / 1000 + 1, 1000));
+	ws->wakes = 1;
+}
+
+int
+channel_window_quiet(struct channel_windows *ws, int event, int quiet_s)
+{
+	uint64_t now_us = window_now_us();
+	int wakes;
+
+	if (ws == NULL)
+		return !event;
+	wakes = ws->wakes;
+	ws->wakes = 0;
+	if (event) {
+		ws->event_us = now_us;
+		return 0;
+	}
+	return !wakes || quiet_s <= 0 ||
+	    now_us - ws->event_us >= (uint64_t)quiet_s * 1000000;
 }
 
 void

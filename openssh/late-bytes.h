@@ -86,10 +86,10 @@ void	 late_bytes_look(struct late_bytes *lb, const struct late_look *look,
 
 /*
  * Decides how many bytes of lb->held count, and sets lb->waiting. At least
- * `least` count, and more after each round trip in which these were too few and
- * the sender had less than LATE_UNSPENT bytes of credit unspent: LATE_MORE
- * more, or a quarter of what a round trip delivers (bdp, bytes) if that is more.
- * After a round trip in which it had more unspent, so many fewer count.
+ * `least` count. After each round trip in which these were too few, and the
+ * sender had less than LATE_UNSPENT bytes of credit unspent, LATE_MORE more
+ * count, or a quarter of what a round trip delivers (bdp, bytes) if that is
+ * more. After one in which it had more unspent, that many fewer count.
  */
 void	 late_bytes_allow(struct late_bytes *lb, uint64_t least, uint64_t bdp,
 	    uint64_t unspent, uint64_t rtt_us, uint64_t now_us);

@@ -19,6 +19,7 @@
 
 #include "late-bytes.h"
 #include "path-rtt.h"
+#include "reader-turn.h"
 #include "send-account.h"
 #include "ssh-rtt.h"
 #include "tcp-limit.h"
@@ -47,6 +48,7 @@ struct channel_window {
 	struct window_control control;
 	uint32_t seen;		/* bytes of c->local_consumed at last look */
 	struct late_bytes late;	/* what waits behind a lost segment */
+	uint64_t took_us;	/* last time the consumer took something */
 	uint64_t swollen;	/* bytes, largest backlog since last empty */
 
 	/* Totals (channel-report.c) */
@@ -111,6 +113,9 @@ struct channel_windows {
 	struct channel_path path;
 	struct channel_sender sender;
 	struct tcp_limit tcp_limit;	/* which TCP buffer limits it */
+	struct reader_turn reader;	/* whether it is read in this turn */
+	int wakes;		/* the main loop is to wake up for us */
+	uint64_t event_us;	/* when something else woke it last */
 };
 
 /*

@@ -86,3 +86,15 @@ def test_client_killed(scene, measured):
     t = scene["ours"]
     measured.holds(f"exit {t.result['exits']}", -9 in t.result["exits"])
     none_left(measured, t)
+
+
+@scenario("client-alive", ours=transfer(
+    "100m-1s", "get", 3 * 10**6, client="stock", contained=True,
+    tcp_buffers={"client": "raised", "server": "default"},
+    sysctls={"server": {"tcp_wmem": "4096 16384 32768"}},
+    sshd_options=["ClientAliveInterval 2", "ClientAliveCountMax 1"]))
+def test_client_alive(scene, measured):
+    """sshd's main loop wakes up to write early. It does not take that for a
+    quiet client: it asks no more often than stock's, which asks once."""
+    probes = scene["ours"].read("sshd.log").count("keepalive@openssh.com")
+    measured.at_most("times that sshd asks", probes, 1, "{}")

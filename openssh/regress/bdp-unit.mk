@@ -34,7 +34,7 @@ BDP_CORE=tests.c test_window_control.c test_window_decide.c test_link.c \
 	test_window_budget.c test_path_rtt.c test_ssh_rtt.c test_walk.c \
 	test_stall.c walk.c fake.c conn.c fixture.c test_channel_window.c \
 	memory.c test_sshbuf_mem.c test_tcp_buffers.c test_tcp_limit.c \
-	test_late_bytes.c test_tcp_path.c
+	test_late_bytes.c test_tcp_path.c test_reader_turn.c
 BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 	test_sftp_inflight.c test_sftp_bottleneck.c test_progress_rate.c \
 	test_send_account.c test_cipher_order.c test_poly1305.c \

@@ -204,6 +204,6 @@ conn_wakes_ms(const struct conn *conn, const Channel *c)
 	struct timespec timeout;
 
 	ptimeout_init(&timeout);
-	channel_window_timeout(conn->ssh, c, &timeout);
+	channel_window_timeout(conn->ssh, c, conn->ws, &timeout);
 	return ptimeout_get_ms(&timeout);
 }

@@ -308,7 +308,7 @@ withheld(void)
 	credit = conn_turn(&conn, c);
 	ASSERT_U_INT_LE(credit, 2 * MIB);
 	ASSERT_INT_GT(conn_wakes_ms(&conn, c), 0);
-	channel_window_timeout(conn.ssh, c, NULL);
+	channel_window_timeout(conn.ssh, c, conn.ws, NULL);
 	c->flags |= CHAN_CLOSE_RCVD;
 	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 	c->flags &= ~CHAN_CLOSE_RCVD;
@@ -320,6 +320,71 @@ withheld(void)
 	}
 	ASSERT_U_INT_LT(wakes, 100);
 	ASSERT_U_INT_GE(credit + MIB / 2, burst);
+	conn_close(&conn);
+}
+
+/* Wake-ups of ours tell nothing of how long the peer has been quiet. */
+static void
+woken(void)
+{
+	Channel *c;
+
+	start(0, 0, LIMIT);
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	ASSERT_INT_EQ(channel_window_quiet(NULL, 0, 2), 1);
+	ASSERT_INT_EQ(channel_window_quiet(NULL, 1, 2), 0);
+	ASSERT_INT_EQ(channel_window_quiet(conn.ws, 1, 2), 0);
+	/* None was asked for. */
+	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
+	ASSERT_INT_EQ(channel_window_quiet(conn.ws, 0, 2), 1);
+	c->window->early_wake_us = fake.now_us + 1;
+	ASSERT_INT_NE(conn_wakes_ms(&conn, c), -1);
+	fake.now_us += 1999 * MS;
+	ASSERT_INT_EQ(channel_window_quiet(conn.ws, 0, 2), 0);
+	/* It was asked for once. */
+	ASSERT_INT_EQ(channel_window_quiet(conn.ws, 0, 2), 1);
+	conn_wakes_ms(&conn, c);
+	ASSERT_INT_EQ(channel_window_quiet(conn.ws, 0, 0), 1);
+	conn_wakes_ms(&conn, c);
+	ASSERT_INT_EQ(channel_window_quiet(conn.ws, 1, 2), 0);
+	ASSERT_INT_EQ(channel_window_quiet(conn.ws, 0, 2), 1);
+	fake.now_us += 2000 * MS;
+	conn_wakes_ms(&conn, c);
+	ASSERT_INT_EQ(channel_window_quiet(conn.ws, 0, 2), 1);
+	conn_close(&conn);
+}
+
+/* A reader that takes has its turn before the connection is read on. */
+static void
+readers_first(void)
+{
+	struct timespec timeout;
+	Channel *c;
+
+	start(0, 0, LIMIT);
+	c = conn_channel(&conn, "session");
+	conn_turn(&conn, c);
+	ptimeout_init(&timeout);
+	ASSERT_INT_EQ(channel_window_readers_first(NULL, &timeout), 0);
+	deliver(c, RATE, 2000);
+	ASSERT_INT_EQ(channel_window_readers_first(conn.ws, &timeout), 0);
+	/* All that the window has comes at once, and little is taken. */
+	conn_comes(c, c->output, 8 * MIB);
+	conn_goes(c, c->output, MIB);
+	conn_turn(&conn, c);
+	channel_window_quiet(conn.ws, 1, 1);
+	ASSERT_INT_EQ(ptimeout_get_ms(&timeout), -1);
+	ASSERT_INT_EQ(channel_window_readers_first(conn.ws, &timeout), 1);
+	ASSERT_INT_EQ(ptimeout_get_ms(&timeout), 1);
+	ASSERT_INT_EQ(channel_window_quiet(conn.ws, 0, 1), 0);
+	/* A reader that takes nothing has had its time. */
+	conn_turn(&conn, c);
+	ASSERT_INT_EQ(channel_window_readers_first(conn.ws, &timeout), 1);
+	fake.now_us += 10 * MS;
+	conn_turn(&conn, c);
+	ASSERT_INT_EQ(channel_window_readers_first(conn.ws, &timeout), 0);
+	conn_goes(c, c->output, 7 * MIB);
 	conn_close(&conn);
 }
 
@@ -424,7 +489,7 @@ behind_a_hole(void)
 	ASSERT_U_INT_LE(credit, 5 * MIB);
 	ASSERT_U64_LE(c->window->late.ahead, 4 * MIB);
 	filled(c, &look);
-	/* By and by more count while it has none. */
+	/* Gradually more count while it has none. */
 	deliver(c, RATE, 2000);
 	lose(c, 9);
 	credit = hole(c, &look, RATE, 220);
@@ -1401,6 +1466,8 @@ test_channel_window(void)
 	fixture_run("channel window, peers known by their banner", banners);
 	fixture_run("channel window, withheld credit wakes the main loop",
 	    withheld);
+	fixture_run("channel window, woken for no event", woken);
+	fixture_run("channel window, readers first", readers_first);
 	fixture_run("channel window, what waits behind a lost segment",
 	    behind_a_hole);
 	fixture_run("channel window, that and a reader that lags",

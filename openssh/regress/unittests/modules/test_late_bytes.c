@@ -198,7 +198,7 @@ more_and_fewer(void)
 	look.memory = 200000000;
 	late_bytes_look(&lb, &look, NO_LIMIT, RTT_US, now_us);
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000000);
-	/* While the sender spends its credit, more by and by */
+	/* While the sender spends its credit, gradually more */
 	for (i = 1; i <= 20; i++)
 		ASSERT_U64_EQ(counts_after(&lb, RTT_US / 2, LATE_UNSPENT - 1),
 		    4000000 + i * (LATE_MORE / 2));
@@ -216,7 +216,7 @@ more_and_fewer(void)
 	    2000000 + 11 * LATE_MORE);
 	/* but no fewer than those that count in any case. */
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, (uint64_t)1 << 60), 4000000);
-	/* On a long path more by and by */
+	/* On a long path more at a time */
 	bdp = 8 * LATE_MORE;
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000000 + 2 * LATE_MORE);
 	bdp = 0;

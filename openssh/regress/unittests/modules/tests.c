@@ -23,6 +23,7 @@ void test_window_decide(void);
 void test_window_link(void);
 void test_window_budget(void);
 void test_late_bytes(void);
+void test_reader_turn(void);
 void test_tcp_path(void);
 void test_path_rtt(void);
 void test_ssh_rtt(void);
@@ -74,6 +75,7 @@ tests_core(void)
 	test_sshbuf_mem();
 	test_window_budget();
 	test_late_bytes();
+	test_reader_turn();
 	test_tcp_path();
 	test_path_rtt();
 	test_ssh_rtt();
