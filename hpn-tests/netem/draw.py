@@ -29,6 +29,11 @@ STOCK_WINDOW_LEAST = 0.75
 # What stock's scp and sftp send before the first answer: 64 requests of the
 # length that our server allows
 STOCK_REQUESTS = 64 * 261120
+# Our window towards a stock sender (openssh/DESIGN.md), in bytes: it follows
+# slow start up to the first number, then gains the second in each round trip.
+# In the end it is a BDP and the third: a headroom of 3 MiB, and 4 MiB that wait
+# behind lost segments
+WINDOW_FIRST, WINDOW_GAIN, WINDOW_MORE = 6 * MIB, 4 * MIB, 7 * MIB
 
 
 def spread(dice, least, most):
@@ -66,8 +71,9 @@ class Draw:
             if spec.direction == "get" else (spec.server, spec.client)
         self.stock_receives = receiver == STOCK
         self.holds_credit = sender == STOCK
-        self.names = {"ours": [], "stock": [], "raw": []}
+        self.names = {"ours": [], "stock": [], "raw": [], "window": []}
         self.specs = {}
+        self.windowed = False
         self.seeds = SEEDS if spec.loss else (1,)
         self.add_seeds(self.seeds)
 
@@ -82,7 +88,28 @@ class Draw:
             self.add("stock", f"{self.name}-stock{mark}", one.but(
                 client=STOCK, server=STOCK, unspent=None))
             self.add("raw", raw_name(one), raw_of(one))
+        if self.windowed:
+            self.add_windowed()
         return {n: s for n, s in self.specs.items() if n not in old}
+
+    def add_windowed(self):
+        """Raw TCP with the window that our rule gives a stock sender, with the
+        seeds that have none yet. Returns the specs that are new, by name."""
+        self.windowed = True
+        most = min(bdp(self.spec) + WINDOW_MORE, BUDGET)
+        if self.spec.client == STOCK and self.spec.tool in ("scp", "sftp"):
+            most = min(most, STOCK_REQUESTS)
+        new = {}
+        for name in self.names["raw"][len(self.names["window"]):]:
+            new[f"{name}-window"] = self.specs[name].but(
+                window=[min(WINDOW_FIRST, most), WINDOW_GAIN, most])
+        for name, spec in new.items():
+            self.add("window", name, spec)
+        return new
+
+    def has_rule(self):
+        """Whether our window towards a stock sender is in force."""
+        return self.holds_credit and not self.stock_receives
 
     def add(self, what, name, spec):
         self.names[what].append(name)
@@ -105,6 +132,12 @@ class Draw:
         figures = {"draw": self.number}
         found = self.found(transfers)
         of_limit, of_stock, _ = self.ratios(found, statistics.median)
+        if self.has_rule() and of_limit < RAW_LEAST:
+            m.note(f"{of_limit:.1%} of raw TCP's with all the window it wants")
+            figures["of_raw"] = round(of_limit, 4)
+            transfers.add(self.add_windowed())
+            found = self.found(transfers)
+            of_limit, of_stock, _ = self.ratios(found, statistics.median)
         error = [0, 0]
         for seeds in ALL_SEEDS if self.is_chance() else ():
             misses = [e for ratio, least, e in (
@@ -114,8 +147,7 @@ class Draw:
                 break
             have = len(found["ours"])
             m.note(f"{of_limit:.1%} and {of_stock:.1%} with {have} seeds")
-            transfers.add(self.add_seeds(
-                [s for s in seeds if s > have]))
+            transfers.add(self.add_seeds([s for s in seeds if s > have]))
             found = self.found(transfers)
             of_limit, of_stock, by = self.ratios(found,
                                                  statistics.geometric_mean)
@@ -126,7 +158,7 @@ class Draw:
         ours, stock = found["ours"], found["stock"]
         m.note("MB/s: " + ", ".join(
             f"{what} {statistics.median(t.goodput() for t in those):.2f}"
-            for what, those in found.items()))
+            for what, those in found.items() if those))
         left = [name for t in ours for name in t.result["left"]]
         m.holds(f"processes left: {left or 'none'}", not left)
         for what, ratio, e, least in (
@@ -135,7 +167,7 @@ class Draw:
             by = f" (standard error: {e:.1%})" if e else ""
             m.at_least(what + by, ratio, least * luck(e), "{:.1%}")
         figures.update(of_limit=round(of_limit, 4), of_stock=round(of_stock, 4))
-        if self.holds_credit and not self.stock_receives:
+        if self.has_rule():
             held = max(n for t in ours for _, n in t.unspent())
             m.at_most("unspent credit, MiB", held / MIB, UNSPENT_MAX / MIB,
                       "{:.1f}")
@@ -157,10 +189,15 @@ class Draw:
 
     def ratios(self, found, mean):
         """Of ours to the limit and to stock, of the means of their goodputs,
-        and whose goodput is the limit: stock's or raw TCP's"""
+        and whose goodput is the limit: stock's, or raw TCP's with all the
+        window it wants (raw) or with that of our rule (window)"""
         ours, stock, raw = (mean([t.goodput() for t in found[what]])
                             for what in ("ours", "stock", "raw"))
         limit = min(raw, self.share(found["raw"], raw))
+        if found["window"]:
+            window = mean([t.goodput() for t in found["window"]])
+            if window < limit:
+                return ours / window, ours / stock, "window"
         # While a lost segment is sent again, stock's window stands still
         by_stock = self.stock_receives and stock < limit
         return (ours / (stock if by_stock else limit), ours / stock,

@@ -10,7 +10,7 @@ import lab
 import scenarios
 from draw import Draw
 from scenarios import BUDGET
-from spec import Spec, bdp
+from spec import MIB, Spec, bdp
 
 COUNT = int(os.environ.get("DRAWS") or 10)
 FIRST = int(os.environ.get("FIRST") or 1)
@@ -19,23 +19,18 @@ RESULTS = os.path.join(lab.BUILD, "random")
 
 # Draws that fail, and until when
 KNOWN = {
-    **dict.fromkeys((6, 177, 363, 459, 493), "more waits behind lost segments "
-                    "than counts, from a stock sender under BBR"),
-    216: "stock's scp has 64 requests under way, fewer than its credit while "
-         "they wait behind a lost segment",
+    216: "stock's scp has no more data than its 64 requests, and leaves its "
+         "credit while they wait behind a lost segment",
     219: "our sshd has a large send buffer: after sftp has paused, TCP sends "
          "its whole congestion window at once (DESIGN)",
-    **dict.fromkeys((266, 334, 492), "20 to 44 MB wait in the kernel behind "
-                    "lost segments, under BBR, and come at once: in virtual "
-                    "time the reader has no turn while ssh or sshd reads them"),
     **dict.fromkeys((279, 376, 455), "with jitter HyStart ends slow start "
                     "early after a login's small messages: raw TCP after 20 of "
                     "them has less than ours"),
     **dict.fromkeys((275, 311, 329), "BBR stays in its start, as with stock: "
                     "the send buffer is full of segments in flight, which TCP "
                     "takes for a pause of the program"),
-    435: "a window towards a stock sender gains 4 MiB a round trip",
-    348: "stock's sshd never uses the last third of its send buffer",
+    **dict.fromkeys((348, 493), "stock's sshd never uses the last third of its "
+                    "send buffer"),
     480: "BBR's start overflows a queue of 0.29 BDP, as with raw TCP, but not "
          "with stock's window of 1.2 BDP"}
 
@@ -73,6 +68,18 @@ class Fake:
         return self.memory
 
 
+class Windowed(dict):
+    """Transfers: raw TCP with the window of our rule has that goodput."""
+
+    def __init__(self, transfers, mb):
+        super().__init__(transfers)
+        self.mb, self.added = mb, []
+
+    def add(self, specs):
+        self.added += specs.values()
+        self.update((name, Fake(self.mb)) for name in specs)
+
+
 @pytest.mark.parametrize("ours, missed", [
     (Fake(100), []),
     (Fake(94), ["of raw TCP's or the window's share: 94.0%"]),
@@ -88,14 +95,50 @@ def test_a_draw_can_fail(measured, ours, missed):
                 not d.spec.loss and not d.spec.jitter_percent)
     # with ours at 94, stock at 94, too: one is missed at a time
     stock = Fake(min(ours.mb, 94) if missed and "raw" in missed[0] else 100)
-    transfers = {**{n: ours for n in draw.names["ours"]},
-                 **{n: stock for n in draw.names["stock"]},
-                 **{n: Fake(100) for n in draw.names["raw"]}}
+    transfers = Windowed({**{n: ours for n in draw.names["ours"]},
+                          **{n: stock for n in draw.names["stock"]},
+                          **{n: Fake(100) for n in draw.names["raw"]}}, 100)
     draw.check(measured, transfers)
     found, measured.missed = measured.missed, []
     assert len(found) == len(missed), found
     for text, start in zip(found, missed):
         assert text.startswith(start)
+
+
+@pytest.mark.parametrize("windowed, missed", [
+    (84, False),                # ours has all that TCP has with that window
+    (85, True),
+    (150, True)])               # it was not the window
+def test_the_window_of_our_rule(measured, windowed, missed):
+    """Where ours misses, the limit is raw TCP with the same window."""
+    draw = next(d for d in map(Draw, range(200)) if d.has_rule() and
+                bdp(d.spec) > 20 * MIB and not d.is_chance() and
+                d.spec.tool == "ssh")
+    transfers = Windowed({n: Fake(80) for n in (*draw.names["ours"],
+                                                *draw.names["stock"])} |
+                         {n: Fake(100) for n in draw.names["raw"]}, windowed)
+    figures = draw.check(measured, transfers)
+    found, measured.missed = measured.missed, []
+    assert bool(found) == missed, found
+    assert figures["of_raw"] == 0.8
+    assert figures["of_limit"] == round(80 / min(windowed, 100), 4)
+    spec, = transfers.added
+    assert spec.tool == "raw"
+    assert spec.window == [6 * MIB, 4 * MIB, min(bdp(draw.spec) + 7 * MIB,
+                                                 BUDGET)]
+
+
+def test_a_window_of_requests():
+    """With stock's scp the window is no more than its requests."""
+    draw = Draw(216)
+    assert (draw.spec.tool, draw.spec.client) == ("scp", "stock")
+    specs = draw.add_windowed()
+    assert len(specs) == 3
+    assert {s.window[2] for s in specs.values()} == {64 * 261120}
+    # Of those that are there no more are added, of others they are.
+    assert not draw.add_windowed()
+    more = draw.add_seeds([4])
+    assert [s.seed for s in more.values() if s.window] == [4]
 
 
 class Seeds(dict):
@@ -110,7 +153,8 @@ class Seeds(dict):
     def give(self, goodputs):
         for what, names in self.draw.names.items():
             new = [n for n in names if n not in self]
-            self.update((n, Fake(mb)) for n, mb in zip(new, goodputs[what]))
+            self.update((n, Fake(mb)) for n, mb in
+                        zip(new, goodputs.get(what, ())))
 
     def add(self, specs):
         more = self.more.pop(0)

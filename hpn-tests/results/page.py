@@ -157,8 +157,11 @@ What must hold: the bytes are the same, no process is left, a stock sender never
 has 8 MiB of unspent credit, an end of ours takes at most 16 MiB more than
 stock's, and goodput is at least 0.95 of the limit and 0.97 of stock's. The
 limit is raw TCP's goodput, or, if that is less, what the receiver's window or
-the 64 requests of stock's scp and sftp allow. Where stock receives, it is no
-more than what stock at both ends carries.
+the 64 requests of stock's scp and sftp allow. Our window towards a stock sender
+follows a rule: it gains 4 MiB in a round trip, and is at most a BDP and 7 MiB.
+Where ours misses, raw TCP takes the path once more with such a receive window,
+and its goodput is the limit. Where stock receives, the limit is no more than
+what stock at both ends carries.
 
 | figure | least | 1 in 100 under | 1 in 10 under | median | most |
 |---|--:|--:|--:|--:|--:|\
@@ -460,6 +463,12 @@ def draws(rows):
         why = r.get("why")
         yield f"- {r['draw']}: {'; '.join(r['missed'])}" + \
             (f" ({why})" if why else "")
+    ruled = [r for r in rows if "of_raw" in r]
+    yield f"\n## Draws that our window's rule limits: {len(ruled)}\n"
+    for r in ruled:
+        yield (f"- {r['draw']}: {r['of_limit']:.0%} of raw TCP's goodput with "
+               f"a window by that rule, {r['of_raw']:.0%} with all the window "
+               "it wants")
 
 
 def copies(rows):
