@@ -649,8 +649,9 @@ def test_goals():
     where = data.links()[link]
     beyond = {load: data.of_side("ours", "command_s", link=link, load=load,
                                  direction="get").median -
-              tables.limit_s(where, load) for load in ("1k", None)}
+              tables.limit_s(where, load) for load in ("1k", "1m", None)}
     assert beyond["1k"] <= 4 * where["rtt_us"] / 1e6
+    assert beyond["1m"] <= 10 * where["rtt_us"] / 1e6
     assert beyond[None] <= 0.5 * tables.limit_s(where, None)
 
 
