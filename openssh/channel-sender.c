@@ -38,7 +38,10 @@
 #define EARLY_LEAST	4096
 /* Wake-ups for one in a round trip, if they are at least 1 ms apart */
 #define EARLY_PER_RTT	16
-/* Early writes in a row that fail before it stops to wake for them */
+/*
+ * Tries in a row, with nothing written in between, after which it no longer
+ * wakes up for them
+ */
 #define EARLY_FAILED	32
 
 /*
@@ -235,10 +238,10 @@ early_wake_us(struct ssh *ssh, const struct channel_sender *s, uint64_t now_us)
 
 /*
  * Linux calls a TCP socket writable (poll(2)) while at most two thirds of its
- * send buffer are in use, and while less waits unsent than TCP_NOTSENT_LOWAT
- * says. If nothing waits unsent, the buffer is what limits, and the last third
- * takes more. Else it is the path that limits, and a keystroke could not
- * overtake what is written now.
+ * send buffer are in use, and while little waits unsent (TCP_NOTSENT_LOWAT). If
+ * nothing waits unsent, the buffer is what limits, and the last third takes
+ * more. Else it is the path that limits, and a keystroke could not overtake
+ * what is written now.
  */
 int
 channel_sender_early(struct ssh *ssh, struct channel_windows *ws)

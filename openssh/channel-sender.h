@@ -73,8 +73,11 @@ int	 channel_sender_more(struct ssh *ssh, const struct Channel *c,
 /*
  * Returns 1 if the connection is to be written to in this turn, although
  * poll(2) does not call it writable: the last third of a full TCP send buffer
- * would never be used. Returns 0 if 4 KiB or more wait in the kernel unsent. To
- * be called once in such a turn, if packets wait. ws may be NULL.
+ * would never be used. Returns 0 if 4 KiB or more wait in the kernel unsent; if
+ * data was unsent at the last look at the socket, or that look is a round trip
+ * old; or if less than 4 KiB wait to be written. To be called once in such a
+ * turn, as it counts the calls between which nothing was written. ws may be
+ * NULL.
  */
 int	 channel_sender_early(struct ssh *ssh, struct channel_windows *ws);
 

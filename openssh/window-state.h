@@ -97,7 +97,8 @@ struct channel_sender {
 	int drained;		/* less than a segment waited unsent */
 	size_t early_len;	/* bytes that waited at the last try, */
 	uint64_t early_sent;	/* and all that were sent or waited by then */
-	u_int early_failed;	/* tries in a row that wrote nothing */
+	u_int early_failed;	/* tries in a row with nothing written between
+				 * them */
 	uint64_t turn;		/* counts the times that nothing waited */
 	const struct channel_window *filler;	/* fills segments, or NULL */
 };
