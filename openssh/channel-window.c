@@ -29,6 +29,7 @@
 
 #include <sys/types.h>
 
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,8 +278,9 @@ gather(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	facts->backlog = backlog(c);
 	if (facts->consumed != 0)
 		w->took_us = facts->now_us;
-	reader_turn_look(&ws->reader, facts->backlog, w->took_us,
-	    facts->now_us);
+	if (reader_turn_look(&ws->reader, facts->backlog, w->took_us,
+	    facts->now_us))
+		ws->reader_fd = c->wfd;
 	facts->window = c->local_window;
 	facts->maxpacket = c->local_maxpacket;
 	gather_late(ssh, ws, w, facts);
@@ -354,13 +356,16 @@ channel_window_turn(struct ssh *ssh, Channel *c, struct channel_windows **wsp)
 }
 
 int
-channel_window_readers_first(struct channel_windows *ws,
-    struct timespec *timeout)
+channel_window_readers_first(struct channel_windows *ws)
 {
+	struct pollfd pfd;
+
 	if (ws == NULL || !reader_turn_first(&ws->reader, window_now_us()))
 		return 0;
-	ptimeout_deadline_ms(timeout, 1);
-	ws->wakes = 1;
+	memset(&pfd, 0, sizeof(pfd));
+	pfd.fd = ws->reader_fd;
+	pfd.events = POLLOUT;
+	(void)poll(&pfd, 1, 1);
 	return 1;
 }
 

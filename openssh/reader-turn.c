@@ -22,13 +22,15 @@
 
 #include "reader-turn.h"
 
-void
+int
 reader_turn_look(struct reader_turn *rt, uint64_t backlog, uint64_t took_us,
     uint64_t now_us)
 {
-	if (backlog > READER_TURN_BACKLOG &&
-	    now_us - took_us < READER_TURN_LATELY_US)
-		rt->behind = 1;
+	if (backlog <= READER_TURN_BACKLOG ||
+	    now_us - took_us >= READER_TURN_LATELY_US)
+		return 0;
+	rt->behind = 1;
+	return 1;
 }
 
 int

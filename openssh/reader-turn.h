@@ -41,9 +41,10 @@ struct reader_turn {
 
 /*
  * Notes in each turn, at now_us, the backlog (bytes) of a channel whose reader
- * took something at took_us for the last time.
+ * took something at took_us for the last time. Returns 1 if it is to be waited
+ * for, else 0.
  */
-void	 reader_turn_look(struct reader_turn *rt, uint64_t backlog,
+int	 reader_turn_look(struct reader_turn *rt, uint64_t backlog,
 	    uint64_t took_us, uint64_t now_us);
 
 /*

@@ -115,6 +115,7 @@ struct channel_windows {
 	struct channel_sender sender;
 	struct tcp_limit tcp_limit;	/* which TCP buffer limits it */
 	struct reader_turn reader;	/* whether it is read in this turn */
+	int reader_fd;		/* what that reader reads */
 	int wakes;		/* the main loop is to wake up for us */
 	uint64_t event_us;	/* when something else woke it last */
 };

@@ -56,9 +56,10 @@ who_is_waited_for(void)
 		test_subtest_info("%u", i);
 		memset(&rt, 0, sizeof(rt));
 		ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US), 0);
-		reader_turn_look(&rt, t->backlog, t->took_us, NOW_US);
+		ASSERT_INT_EQ(reader_turn_look(&rt, t->backlog, t->took_us,
+		    NOW_US), t->first);
 		/* Other channels have none. */
-		reader_turn_look(&rt, 0, NOW_US, NOW_US);
+		ASSERT_INT_EQ(reader_turn_look(&rt, 0, NOW_US, NOW_US), 0);
 		ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US), t->first);
 		/* Each turn is decided anew. */
 		ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US), 0);
