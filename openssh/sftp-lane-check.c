@@ -33,7 +33,7 @@
 #include "sftp-tree.h"
 
 /* Limit on the files that one check looks at */
-#define LOOKS	5
+#define LOOKS	2
 
 /* Returns 1 if all of both is the same but the time of access, else 0. */
 static int

@@ -192,7 +192,7 @@ def test_small_files(far, preserve):
     """They are complete soon, so that a session can hardly see one that is
     written."""
     os.mkdir(far.source)
-    for i in range(600):
+    for i in range(900):
         with open(f"{far.source}/{i}", "wb") as f:
             f.write(content(100_000, i))
     number = far.serve(rate=6e6).copy("scp", "put", *preserve, recursive=True)
