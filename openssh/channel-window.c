@@ -65,13 +65,11 @@
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
 /*
- * Data (bytes) that counts in any case while it waits behind a lost segment,
- * and while delivery grows as well. With the headroom of either time it is no
- * more than the 8 MiB that a sender may hold if it sends less after the loss,
- * or has no more data.
+ * Data (bytes) that counts in any case while it waits behind a lost segment.
+ * With the headroom, and with what counts more until the sender shows that it
+ * has no more data, it is less than the 8 MiB that a sender may hold.
  */
-#define LATE_LEAST		(4 * 1024 * 1024)
-#define LATE_LEAST_GROWING	(2 * 1024 * 1024)
+#define LATE_LEAST		(2 * 1024 * 1024)
 
 uint64_t
 window_now_us(void)
@@ -254,8 +252,7 @@ gather_late(struct ssh *ssh, struct channel_windows *ws,
 	tcp_path_look(ssh_packet_get_connection_in(ssh), &look);
 	late_bytes_look(&w->late, &look, facts->window, p->rtt_us,
 	    facts->now_us);
-	late_bytes_allow(&w->late,
-	    cw->gain == 0 ? LATE_LEAST : LATE_LEAST_GROWING, cw->bdp,
+	late_bytes_allow(&w->late, LATE_LEAST, cw->bdp,
 	    window_unspent(cw, facts->window - w->late.held), p->rtt_us,
 	    facts->now_us);
 }

@@ -31,8 +31,8 @@ STOCK_WINDOW_LEAST = 0.75
 STOCK_REQUESTS = 64 * 261120
 # Our window towards a stock sender (openssh/DESIGN.md), in bytes: it follows
 # slow start up to the first number, then gains the second in each round trip.
-# In the end it is a BDP and the third: a headroom of 3 MiB, and 4 MiB that wait
-# behind lost segments
+# In the end it is a BDP and the third: a headroom of 3 MiB, and 4 MiB of what
+# waits behind lost segments. More can count, but only gradually.
 WINDOW_FIRST, WINDOW_GAIN, WINDOW_MORE = 6 * MIB, 4 * MIB, 7 * MIB
 
 

@@ -473,9 +473,9 @@ behind_a_hole(void)
 		fake.looks = 0;
 		ASSERT_INT_GT(conn_wakes_ms(&conn, c), 0);
 		ASSERT_INT_LE(conn_wakes_ms(&conn, c), 4);
-		credit = hole(c, &look, RATE, 32);
-		ASSERT_U_INT_GE(credit, 27 * RATE);
-		ASSERT_U_INT_LE(credit, 33 * RATE + MIB);
+		credit = hole(c, &look, RATE / 2, 32);
+		ASSERT_U_INT_GE(credit, 11 * RATE);
+		ASSERT_U_INT_LE(credit, 17 * RATE + MIB);
 		ASSERT_U32_LE(c->local_window, LIMIT);
 		ASSERT_U_INT_GE(fake.looks, 6);
 		ASSERT_U_INT_LE(fake.looks, 12);
@@ -490,21 +490,21 @@ behind_a_hole(void)
 		ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 		ASSERT_U_INT_EQ(fake.looks, 0);
 	}
-	/* No more than 4 MiB count while the sender has credit to spare. */
+	/* No more than 2 MiB count while the sender has credit to spare. */
 	lose(c, 9);
-	credit = hole(c, &look, RATE / 2, 150);
-	ASSERT_U_INT_GE(credit, 4 * MIB - RATE);
-	ASSERT_U_INT_LE(credit, 5 * MIB);
-	ASSERT_U64_LE(c->window->late.ahead, 4 * MIB);
+	credit = hole(c, &look, RATE / 4, 150);
+	ASSERT_U_INT_GE(credit, 2 * MIB - RATE);
+	ASSERT_U_INT_LE(credit, 3 * MIB);
+	ASSERT_U64_LE(c->window->late.ahead, 2 * MIB);
 	filled(c, &look);
 	/* Gradually more count while it has none. */
 	deliver(c, RATE, 2000);
 	lose(c, 9);
 	credit = hole(c, &look, RATE, 220);
-	ASSERT_U_INT_GE(credit, 5 * MIB);
-	ASSERT_U_INT_LE(credit, 8 * MIB);
-	ASSERT_U64_GE(c->window->late.ahead, 5 * MIB);
-	ASSERT_U64_LE(c->window->late.ahead, 8 * MIB);
+	ASSERT_U_INT_GE(credit, 4 * MIB);
+	ASSERT_U_INT_LE(credit, 7 * MIB);
+	ASSERT_U64_GE(c->window->late.ahead, 4 * MIB);
+	ASSERT_U64_LE(c->window->late.ahead, 7 * MIB);
 	filled(c, &look);
 	deliver(c, RATE, 2000);
 	/* In no case does it wake up for ever: nothing comes, */
@@ -594,7 +594,7 @@ hole_and_backlog(void)
 	uint64_t waits, received;
 	u_int i;
 
-	hole(c, &look, RATE, 20);
+	hole(c, &look, RATE, 16);
 	waits = c->window->late.waiting;
 	ASSERT_U64_GT(waits, 10 * RATE);
 	received = fake.cw->received;
