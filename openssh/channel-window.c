@@ -253,8 +253,8 @@ gather_late(struct ssh *ssh, struct channel_windows *ws,
 	late_bytes_look(&w->late, &look, facts->window, p->rtt_us,
 	    facts->now_us);
 	late_bytes_allow(&w->late, LATE_LEAST, cw->bdp,
-	    window_unspent(cw, facts->window - w->late.held), p->rtt_us,
-	    facts->now_us);
+	    window_unspent(cw, facts->window - w->late.held, facts->now_us),
+	    p->rtt_us, facts->now_us);
 }
 
 /*

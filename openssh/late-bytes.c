@@ -44,8 +44,11 @@
 /* Fewer segments than this do not tell the share. */
 #define SHARE_SEGMENTS	8
 
-/* Weight of a measurement: one in this many */
-#define SHARE_SMOOTHING	4
+/*
+ * Weight of a larger share than before: one in this many. A smaller one counts
+ * at once, as segments that come twice only ever raise it.
+ */
+#define SHARE_SMOOTHING	16
 
 /* What is more than this (bytes) is no socket's memory. */
 #define MEMORY_MAX	((uint64_t)1 << 40)
@@ -76,8 +79,11 @@ measure_share(struct late_bytes *lb, const struct late_look *look)
 	share = MAXIMUM(share, SHARE_LEAST);
 	if (lb->share == 0)
 		lb->share = SHARE_UNKNOWN;
-	lb->share = (lb->share * (SHARE_SMOOTHING - 1) + share) /
-	    SHARE_SMOOTHING;
+	if (share < lb->share)
+		lb->share = share;
+	else
+		lb->share = (lb->share * (SHARE_SMOOTHING - 1) + share +
+		    SHARE_SMOOTHING - 1) / SHARE_SMOOTHING;
 }
 
 void

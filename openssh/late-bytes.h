@@ -18,9 +18,10 @@
 #define LATE_BYTES_H
 
 /*
- * How many bytes have arrived and wait in the kernel behind a lost segment.
- * The channel has not got them yet, but they are no longer on their way. Pure:
- * what the socket said and the time go in.
+ * How many bytes have arrived and wait in the kernel behind a lost segment, and
+ * how many of them count as consumed. The channel has not got them yet, but
+ * they are no longer on their way. Pure: what the socket said and the time go
+ * in.
  */
 
 /*
@@ -38,9 +39,13 @@
 #define LATE_PATIENCE_RTTS	2
 #define LATE_PATIENCE		8
 
-/* See late_bytes_allow(), bytes. */
-#define LATE_MORE		(2 * 1024 * 1024)
+/*
+ * late_bytes_allow(): a sender with less unspent credit (bytes) than this has
+ * had too little, and how many bytes more count then, at least, after a round
+ * trip.
+ */
 #define LATE_UNSPENT		(2 * 1024 * 1024)
+#define LATE_MORE		(2 * 1024 * 1024)
 
 /* What a socket said at one time. All zero: it holds nothing, or can't tell. */
 struct late_look {
@@ -80,16 +85,19 @@ int	 late_bytes_due(const struct late_bytes *lb, uint64_t now_us);
 /*
  * Takes a look into account: updates lb->held, which is at most the window
  * (bytes), as the peer may send no more. Plans the next look, if any.
+ * late_bytes_allow() has to follow.
  */
 void	 late_bytes_look(struct late_bytes *lb, const struct late_look *look,
 	    uint64_t window, uint64_t rtt_us, uint64_t now_us);
 
 /*
  * Decides how many bytes of lb->held count, and sets lb->waiting. At least
- * `least` count. After each round trip in which these were too few, and the
- * sender had less than LATE_UNSPENT bytes of credit unspent, LATE_MORE more
- * count, or a quarter of what a round trip delivers (bdp, bytes) if that is
- * more. After one in which it had more unspent, that many fewer count.
+ * `least` count. If these are too few, and the sender has less than
+ * LATE_UNSPENT bytes of credit unspent, more count: after a round trip
+ * LATE_MORE, or a quarter of what it delivers (bdp, bytes) if that is more. If
+ * the sender has more unspent, fewer count: after a round trip as many as it
+ * has over LATE_UNSPENT. After a part of a round trip (rtt_us, not 0), that
+ * part of these bytes is added or taken away.
  */
 void	 late_bytes_allow(struct late_bytes *lb, uint64_t least, uint64_t bdp,
 	    uint64_t unspent, uint64_t rtt_us, uint64_t now_us);

@@ -449,13 +449,13 @@ window_credit(struct window_control *cw, uint32_t window, uint32_t maxpacket)
 }
 
 uint64_t
-window_unspent(const struct window_control *cw, uint64_t outstanding)
+window_unspent(const struct window_control *cw, uint64_t outstanding,
+    uint64_t now_us)
 {
 	struct window_sample then;
 	uint64_t fresh;
 
-	history_at(cw, cw->now_us > cw->rtt_us ? cw->now_us - cw->rtt_us : 0,
-	    &then);
+	history_at(cw, now_us > cw->rtt_us ? now_us - cw->rtt_us : 0, &then);
 	fresh = cw->granted - then.granted;
 	return outstanding > fresh ? outstanding - fresh : 0;
 }

@@ -191,12 +191,14 @@ uint32_t window_credit(struct window_control *cw, uint32_t window,
 	    uint32_t maxpacket);
 
 /*
- * Returns how many bytes of credit the sender had at least, half a round trip
- * ago, and had not sent, of `outstanding` bytes that it may still send or that
- * are on their way. Credit of the last round trip does not count: what it lets
- * the sender send can't have come yet.
+ * Returns about how many bytes of credit the sender had half a round trip ago
+ * and had not sent, of `outstanding` bytes that it may still send or that are
+ * on their way at now_us. Credit of the last round trip does not count: what it
+ * lets the sender send can't have come yet. Lost segments count, and so does
+ * what waits in a queue of the path.
  */
-uint64_t window_unspent(const struct window_control *cw, uint64_t outstanding);
+uint64_t window_unspent(const struct window_control *cw, uint64_t outstanding,
+	    uint64_t now_us);
 
 /* Returns the log's word for what decided the target. */
 const char *window_limited_name(enum window_limited limited);

@@ -32,7 +32,7 @@ struct window_facts {
 	uint64_t early;		/* bytes that have counted so, and now are in
 				 * the backlog */
 	uint64_t waiting;	/* bytes that wait in the kernel, behind a lost
-				 * segment: part of window */
+				 * segment, and count: part of window */
 	uint64_t backlog;	/* bytes that came and wait for the consumer */
 	uint32_t window;	/* bytes that the peer may still send */
 	uint32_t maxpacket;	/* bytes of the largest packet */

@@ -107,6 +107,7 @@ waiting(void)
 	look_after(&lb, SPACING_US, NO_LIMIT);
 	ASSERT_U64_EQ(lb.waiting, NO_LIMIT);
 	late_bytes_stop(&lb);
+	ASSERT_U64_EQ(lb.held, 0);
 	ASSERT_U64_EQ(lb.waiting, 0);
 	ASSERT_U64_EQ(lb.look_us, 0);
 }
@@ -221,6 +222,14 @@ more_and_fewer(void)
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000000 + 2 * LATE_MORE);
 	bdp = 0;
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, NO_LIMIT), 4000000);
+	/* What may count stays while less is there, and is at least `least`. */
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000000 + LATE_MORE);
+	late_bytes_arrived(&lb, lb.held - 5000000, RTT_US, now_us);
+	ASSERT_U64_EQ(lb.waiting, 5000000);
+	ASSERT_U64_EQ(lb.most, 4000000 + LATE_MORE);
+	late_bytes_allow(&lb, 9000000, 0, LATE_UNSPENT, RTT_US, now_us);
+	ASSERT_U64_EQ(lb.most, 9000000);
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, NO_LIMIT), 4000000);
 	/* No more are allowed than are there to count. */
 	lb.held = 4000000;
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000000);
@@ -264,31 +273,36 @@ share(void)
 	u_int i;
 
 	start(&lb);
-	for (i = 0; i < 40; i++)
+	for (i = 0; i < 100; i++)
 		segments(&lb, 100, MEMORY);
-	waits = 4000 * SEGMENT;
+	waits = 10000 * SEGMENT;
 	ASSERT_U64_GE(lb.waiting, waits - waits / 50);
 	ASSERT_U64_LE(lb.waiting, waits);
 	/* Another network card */
 	start(&lb);
-	for (i = 0; i < 40; i++)
+	for (i = 0; i < 100; i++)
 		segments(&lb, 100, 4 * SEGMENT);
-	waits = 4000 * SEGMENT;
+	waits = 10000 * SEGMENT;
 	ASSERT_U64_GE(lb.waiting, waits - waits / 50);
 	ASSERT_U64_LE(lb.waiting, waits + waits / 50);
 	/* Longer segments */
 	start(&lb);
 	look.segment = 6 * SEGMENT;
-	for (i = 0; i < 40; i++)
+	for (i = 0; i < 100; i++)
 		segments(&lb, 100, 8 * SEGMENT);
-	waits = 4000 * 6 * SEGMENT;
+	waits = 10000 * 6 * SEGMENT;
 	ASSERT_U64_GE(lb.waiting, waits - waits / 50);
 	ASSERT_U64_LE(lb.waiting, waits + waits / 50);
-	/* All of the memory may be data. The first time, a quarter counts. */
+	/* All of the memory may be data. More counts little by little, */
 	start(&lb);
 	segments(&lb, 100, SEGMENT);
 	segments(&lb, 100, SEGMENT);
-	ASSERT_U_INT_EQ(lb.share, (3 * 512 + 1024) / 4);
+	ASSERT_U_INT_EQ(lb.share, (15 * 512 + 1024) / 16);
+	/* and less at once: some of those before had come twice. */
+	segments(&lb, 100, 4 * SEGMENT);
+	ASSERT_U_INT_EQ(lb.share, 1024 / 4);
+	segments(&lb, 100, SEGMENT);
+	ASSERT_U_INT_EQ(lb.share, (15 * 256 + 1024) / 16);
 	/* More than all of the memory can't be data: some came twice. */
 	start(&lb);
 	for (i = 0; i < 40; i++)

@@ -541,23 +541,27 @@ unspent(void)
 
 	TEST_START("window unspent credit");
 	start(&cw, &now, 0);
-	ASSERT_U64_EQ(window_unspent(&cw, 5000), 5000);
+	ASSERT_U64_EQ(window_unspent(&cw, 5000, now), 5000);
 	for (i = 0; i < 300; i++) {
 		deliver(&cw, &now, 1000, 1, 0, 100000);
 		cw.granted += 1000;
+		if (i < 200)
+			continue;
+		/* At any time, not only when a sample begins */
+		ASSERT_U64_EQ(window_unspent(&cw, 99000, now), 0);
+		ASSERT_U64_GE(window_unspent(&cw, 250000, now), 149000);
+		ASSERT_U64_LE(window_unspent(&cw, 250000, now), 151000);
 	}
-	ASSERT_U64_EQ(window_unspent(&cw, 99000), 0);
-	ASSERT_U64_GE(window_unspent(&cw, 250000), 149000);
-	ASSERT_U64_LE(window_unspent(&cw, 250000), 151000);
-	/* Half of it has grown old. */
-	deliver(&cw, &now, 0, 50, 0, 100000);
-	ASSERT_U64_GE(window_unspent(&cw, 250000), 199000);
-	ASSERT_U64_LE(window_unspent(&cw, 250000), 201000);
-	deliver(&cw, &now, 0, 60, 0, 100000);
-	ASSERT_U64_EQ(window_unspent(&cw, 250000), 250000);
+	/* Half of it has grown old, which takes no decision. */
+	now += 50000;
+	ASSERT_U64_GE(window_unspent(&cw, 250000, now), 199000);
+	ASSERT_U64_LE(window_unspent(&cw, 250000, now), 201000);
+	deliver(&cw, &now, 0, 110, 0, 100000);
+	ASSERT_U64_EQ(window_unspent(&cw, 250000, now), 250000);
 	/* All that there is was granted just now. */
 	cw.granted += 250000;
-	ASSERT_U64_EQ(window_unspent(&cw, 250000), 0);
+	ASSERT_U64_EQ(window_unspent(&cw, 250000, now), 0);
+	ASSERT_U64_EQ(window_unspent(&cw, 250000, 5), 0);
 	TEST_DONE();
 }
 
