@@ -247,18 +247,19 @@ int
 channel_sender_early(struct ssh *ssh, struct channel_windows *ws)
 {
 	struct channel_sender *s;
-	uint64_t received, sent;
+	uint64_t received, sent, now_us = window_now_us();
 	size_t len;
 
-	if (ws == NULL || !is_early(ssh, &ws->sender, window_now_us()))
+	if (ws == NULL || !is_early(ssh, &ws->sender, now_us))
 		return 0;
 	s = &ws->sender;
 	len = sshbuf_len(ssh_packet_get_output(ssh));
 	/* What new packets added since the last try is not progress. */
 	ssh_packet_get_bytes(ssh, &received, &sent);
-	if (len < s->early_len + (sent - s->early_sent))
+	if (len < s->early_len + (sent - s->early_sent)) {
 		s->early_failed = 0;
-	else if (s->early_failed < EARLY_FAILED)
+		ws->event_us = now_us;
+	} else if (s->early_failed < EARLY_FAILED)
 		s->early_failed++;
 	s->early_len = len;
 	s->early_sent = sent;

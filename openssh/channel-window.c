@@ -66,8 +66,8 @@
 
 /*
  * Data (bytes) that counts in any case while it waits behind a lost segment.
- * With the headroom, and with what counts more until the sender shows that it
- * has no more data, it is less than the 8 MiB that a sender may hold.
+ * Together with the headroom, 6 MiB at most, it is no more than the 8 MiB that
+ * a sender may hold.
  */
 #define LATE_LEAST		(2 * 1024 * 1024)
 
@@ -118,6 +118,14 @@ backlog(const Channel *c)
 	if (c->extended_usage == CHAN_EXTENDED_WRITE)
 		len += sshbuf_len(c->extended);
 	return len;
+}
+
+/* Returns the descriptor of the reader that has more to take. */
+static int
+lagging_fd(const Channel *c)
+{
+	return c->extended_usage == CHAN_EXTENDED_WRITE &&
+	    sshbuf_len(c->extended) > sshbuf_len(c->output) ? c->efd : c->wfd;
 }
 
 struct channel_windows *
@@ -226,7 +234,10 @@ counts_late(struct ssh *ssh, const struct channel_windows *ws,
 	    channel_path_is_lossy(p) && !ssh_packet_is_rekeying(ssh);
 }
 
-/* Finds out how much data waits in the kernel behind a lost segment. */
+/*
+ * Finds out how much data waits in the kernel behind a lost segment, and
+ * decides how much of it counts.
+ */
 static void
 gather_late(struct ssh *ssh, struct channel_windows *ws,
     struct channel_window *w, const struct window_facts *facts)
@@ -275,9 +286,9 @@ gather(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	facts->backlog = backlog(c);
 	if (facts->consumed != 0)
 		w->took_us = facts->now_us;
-	if (reader_turn_look(&ws->reader, facts->backlog, w->took_us,
-	    facts->now_us))
-		ws->reader_fd = c->wfd;
+	if (reader_turn_look(&ws->reader, facts->backlog, cw->backlog,
+	    w->took_us, facts->now_us))
+		ws->reader_fd = lagging_fd(c);
 	facts->window = c->local_window;
 	facts->maxpacket = c->local_maxpacket;
 	gather_late(ssh, ws, w, facts);

@@ -72,19 +72,24 @@ void	 channel_window_timeout(struct ssh *ssh, const struct Channel *c,
 
 /*
  * To be called each time the main loop has waited. event is 1 if a descriptor
- * was ready or data is to be written early, and 0 if the wait timed out.
+ * was ready, and 0 if the wait timed out. An early write that has written
+ * something is an event, too.
+ *
  * Returns 1 if sshd may take this for a client that was quiet for quiet_s
- * seconds: if it timed out, and not because of channel_window_timeout() so soon
- * after an event. Returns 0 otherwise. ws may be NULL.
+ * seconds: if the wait timed out, unless channel_window_timeout() had lowered
+ * the timeout and the last event is less than quiet_s ago. Returns 0 otherwise.
+ * ws may be NULL.
  */
 int	 channel_window_quiet(struct channel_windows *ws, int event,
 	    int quiet_s);
 
 /*
  * Returns 1 if the main loop is to leave the connection unread in this turn, as
- * a channel's reader has much to take (reader-turn.h). It has waited for that
- * reader then, for 1 ms at most. Returns 0 if the connection is to be read. To
- * be called if it can be. ws may be NULL.
+ * a channel's reader has much to take (reader-turn.h). Then it has waited, for
+ * 1 ms at most, until that reader's descriptor could be written to. Of several
+ * such readers it waits for the one that channel_window_turn() saw last.
+ * Returns 0 if the connection is to be read. To be called when it can be. ws
+ * may be NULL.
  */
 int	 channel_window_readers_first(struct channel_windows *ws);
 

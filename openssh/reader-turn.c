@@ -23,10 +23,11 @@
 #include "reader-turn.h"
 
 int
-reader_turn_look(struct reader_turn *rt, uint64_t backlog, uint64_t took_us,
-    uint64_t now_us)
+reader_turn_look(struct reader_turn *rt, uint64_t backlog, uint64_t before,
+    uint64_t took_us, uint64_t now_us)
 {
 	if (backlog <= READER_TURN_BACKLOG ||
+	    (backlog <= before && rt->since_us == 0) ||
 	    now_us - took_us >= READER_TURN_LATELY_US)
 		return 0;
 	rt->behind = 1;

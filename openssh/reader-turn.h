@@ -27,7 +27,10 @@
 /* With a backlog of no more than this (bytes) all is as usual. */
 #define READER_TURN_BACKLOG	(4 * 1024 * 1024)
 
-/* A reader that took nothing for so long (us) is not waited for. */
+/*
+ * A reader that took nothing for so long (us) is not waited for. It takes what
+ * is written into its pipe or socket.
+ */
 #define READER_TURN_LATELY_US	10000
 
 /* After so long (us) the connection is read, whatever the backlog. */
@@ -40,17 +43,18 @@ struct reader_turn {
 };
 
 /*
- * Notes in each turn, at now_us, the backlog (bytes) of a channel whose reader
- * took something at took_us for the last time. Returns 1 if it is to be waited
- * for, else 0.
+ * Notes in each turn, at now_us, the backlog (bytes) of a channel, and that of
+ * the turn before. Its reader took something at took_us for the last time.
+ * Returns 1 if the reader is to be waited for, else 0. A wait begins only if
+ * the backlog has grown: otherwise others' data has come.
  */
 int	 reader_turn_look(struct reader_turn *rt, uint64_t backlog,
-	    uint64_t took_us, uint64_t now_us);
+	    uint64_t before, uint64_t took_us, uint64_t now_us);
 
 /*
  * Returns 1 if readers go first: the connection is to be left unread in this
- * turn, which is to be no longer than a millisecond. Returns 0 if it is to be
- * read. now_us is not 0.
+ * turn. The caller makes such a turn no longer than a millisecond. Returns 0 if
+ * the connection is to be read. now_us is not 0.
  */
 int	 reader_turn_first(struct reader_turn *rt, uint64_t now_us);
 

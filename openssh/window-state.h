@@ -115,9 +115,10 @@ struct channel_windows {
 	struct channel_sender sender;
 	struct tcp_limit tcp_limit;	/* which TCP buffer limits it */
 	struct reader_turn reader;	/* whether it is read in this turn */
-	int reader_fd;		/* what that reader reads */
-	int wakes;		/* the main loop is to wake up for us */
-	uint64_t event_us;	/* when something else woke it last */
+	int reader_fd;		/* written to for that reader */
+	int wakes;		/* the main loop's wait ends early for us */
+	uint64_t event_us;	/* when something else woke it last, or an
+				 * early write had written something */
 };
 
 /*

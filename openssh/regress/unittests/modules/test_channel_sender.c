@@ -483,14 +483,20 @@ wakes_early(void)
 	ASSERT_INT_EQ(early(5000), 1);
 	wait_ms(c, 0);
 	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
-	/* ... until something is, while others come */
+	/* ... until something is, while others come. That is an event. */
+	fake.now_us += 1;
+	ASSERT_U64_NE(conn.ws->event_us, fake.now_us);
 	fake.sent += 1;
 	ASSERT_INT_EQ(early(5000), 1);
+	ASSERT_U64_EQ(conn.ws->event_us, fake.now_us);
+	fake.now_us += 1;
+	ASSERT_INT_EQ(early(5000), 1);
+	ASSERT_U64_NE(conn.ws->event_us, fake.now_us);
 	wait_ms(c, 0);
 	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 10 + 1);
 	/* Nor is it if the kernel has data that it has not sent. */
 	fake.waiting = 4096;
-	for (i = 0; i < 31; i++)
+	for (i = 0; i < 30; i++)
 		ASSERT_INT_EQ(early(5000), 0);
 	wait_ms(c, 0);
 	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), 10 + 1);

@@ -37,15 +37,18 @@ static void
 who_is_waited_for(void)
 {
 	static const struct {
-		uint64_t backlog, took_us;
+		uint64_t backlog, before, took_us;
 		int first;
 	} *t, tests[] = {
-		{ MUCH, NOW_US, 1 },
-		{ READER_TURN_BACKLOG, NOW_US, 0 },
-		{ MUCH, NOW_US - READER_TURN_LATELY_US + 1, 1 },
-		{ MUCH, NOW_US - READER_TURN_LATELY_US, 0 },
-		{ MUCH, 0, 0 },
-		{ MUCH, NOW_US + 1, 0 },	/* the clock has gone back */
+		{ MUCH, 0, NOW_US, 1 },
+		{ MUCH, MUCH - 1, NOW_US, 1 },
+		{ MUCH, MUCH, NOW_US, 0 },	/* others' data came */
+		{ MUCH, MUCH + 1, NOW_US, 0 },
+		{ READER_TURN_BACKLOG, 0, NOW_US, 0 },
+		{ MUCH, 0, NOW_US - READER_TURN_LATELY_US + 1, 1 },
+		{ MUCH, 0, NOW_US - READER_TURN_LATELY_US, 0 },
+		{ MUCH, 0, 0, 0 },
+		{ MUCH, 0, NOW_US + 1, 0 },	/* the clock has gone back */
 	};
 	struct reader_turn rt;
 	u_int i;
@@ -56,10 +59,10 @@ who_is_waited_for(void)
 		test_subtest_info("%u", i);
 		memset(&rt, 0, sizeof(rt));
 		ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US), 0);
-		ASSERT_INT_EQ(reader_turn_look(&rt, t->backlog, t->took_us,
-		    NOW_US), t->first);
+		ASSERT_INT_EQ(reader_turn_look(&rt, t->backlog, t->before,
+		    t->took_us, NOW_US), t->first);
 		/* Other channels have none. */
-		ASSERT_INT_EQ(reader_turn_look(&rt, 0, NOW_US, NOW_US), 0);
+		ASSERT_INT_EQ(reader_turn_look(&rt, 0, 0, NOW_US, NOW_US), 0);
 		ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US), t->first);
 		/* Each turn is decided anew. */
 		ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US), 0);
@@ -67,15 +70,23 @@ who_is_waited_for(void)
 	TEST_DONE();
 }
 
-/* Runs ms turns of a millisecond. Returns how many left it unread. */
+/*
+ * Runs ms turns of a millisecond. What is read in one is in the backlog that
+ * the next one looks at. Returns how many left it unread.
+ */
 static u_int
 turns(struct reader_turn *rt, uint64_t *now_us, u_int ms)
 {
+	uint64_t backlog = 2 * MUCH, before = MUCH;
 	u_int unread = 0;
+	int first;
 
 	for (; ms > 0; ms--) {
-		reader_turn_look(rt, MUCH, *now_us, *now_us);
-		unread += reader_turn_first(rt, *now_us);
+		reader_turn_look(rt, backlog, before, *now_us, *now_us);
+		first = reader_turn_first(rt, *now_us);
+		before = backlog;
+		backlog += first ? -1 : 1;
+		unread += first;
 		*now_us += 1000;
 	}
 	return unread;
@@ -97,14 +108,24 @@ how_long(void)
 	ASSERT_U_INT_EQ(turns(&rt, &now_us, 1), 1);
 	ASSERT_INT_EQ(reader_turn_first(&rt, now_us), 0);
 	ASSERT_U_INT_EQ(turns(&rt, &now_us, 2), 2);
+	/* A wait that has begun goes on while nothing comes. */
+	memset(&rt, 0, sizeof(rt));
+	reader_turn_look(&rt, MUCH, 0, NOW_US, NOW_US);
+	ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US), 1);
+	reader_turn_look(&rt, MUCH, MUCH, NOW_US, NOW_US);
+	ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US + 1000), 1);
+	reader_turn_look(&rt, MUCH, MUCH, NOW_US, NOW_US);
+	ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US + 2000), 0);
+	reader_turn_look(&rt, MUCH, MUCH, NOW_US, NOW_US);
+	ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US + 2000), 0);
 	/* Turns in which no time passes */
 	memset(&rt, 0, sizeof(rt));
-	reader_turn_look(&rt, MUCH, NOW_US, NOW_US);
+	reader_turn_look(&rt, MUCH, 0, NOW_US, NOW_US);
 	ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US), 1);
-	reader_turn_look(&rt, MUCH, NOW_US, NOW_US);
+	reader_turn_look(&rt, MUCH, 0, NOW_US, NOW_US);
 	ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US +
 	    READER_TURN_MOST_US - 1), 1);
-	reader_turn_look(&rt, MUCH, NOW_US, NOW_US);
+	reader_turn_look(&rt, MUCH, 0, NOW_US, NOW_US);
 	ASSERT_INT_EQ(reader_turn_first(&rt, NOW_US +
 	    READER_TURN_MOST_US), 0);
 	TEST_DONE();
