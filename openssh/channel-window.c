@@ -71,6 +71,20 @@
  */
 #define LATE_LEAST		(2 * 1024 * 1024)
 
+/*
+ * Data (bytes) that counts if a program of the server's answers what it gets,
+ * unless delivery grows. Stock's scp and sftp have 64 requests to send, and no
+ * more while these wait. So nothing counts in addition.
+ */
+#define LATE_ANSWERED		(3 * 1024 * 1024)
+
+/*
+ * A program that sends a byte for so many that it gets, and ANSWERS_FIRST more,
+ * answers what it gets. sftp-server sends 28 for a request of up to 255 KiB.
+ */
+#define ANSWERS_EACH		(32 * 1024)
+#define ANSWERS_FIRST		256
+
 uint64_t
 window_now_us(void)
 {
@@ -234,6 +248,14 @@ counts_late(struct ssh *ssh, const struct channel_windows *ws,
 	    channel_path_is_lossy(p) && !ssh_packet_is_rekeying(ssh);
 }
 
+/* Returns 1 if a program of the server's answers what it gets, else 0. */
+static int
+answers(const struct channel_windows *ws, const struct channel_window *w)
+{
+	return ws->server && w->send.bytes > ANSWERS_FIRST +
+	    w->control.consumed / ANSWERS_EACH;
+}
+
 /*
  * Finds out how much data waits in the kernel behind a lost segment, and
  * decides how much of it counts.
@@ -246,6 +268,7 @@ gather_late(struct ssh *ssh, struct channel_windows *ws,
 	const struct window_control *cw = &w->control;
 	struct late_look look;
 	uint64_t arrived = facts->consumed + facts->backlog;
+	uint64_t unspent, least = LATE_LEAST;
 
 	if (!counts_late(ssh, ws, &w->control)) {
 		late_bytes_stop(&w->late);
@@ -263,9 +286,14 @@ gather_late(struct ssh *ssh, struct channel_windows *ws,
 	tcp_path_look(ssh_packet_get_connection_in(ssh), &look);
 	late_bytes_look(&w->late, &look, facts->window, p->rtt_us,
 	    facts->now_us);
-	late_bytes_allow(&w->late, LATE_LEAST, cw->bdp,
-	    window_unspent(cw, facts->window - w->late.held, facts->now_us),
-	    p->rtt_us, facts->now_us);
+	if (answers(ws, w)) {
+		unspent = UINT64_MAX;
+		least = cw->gain == 0 ? LATE_ANSWERED : LATE_LEAST;
+	} else
+		unspent = window_unspent(cw, facts->window - w->late.held,
+		    facts->now_us);
+	late_bytes_allow(&w->late, least, cw->bdp, unspent, p->rtt_us,
+	    facts->now_us);
 }
 
 /*

@@ -19,8 +19,6 @@ RESULTS = os.path.join(lab.BUILD, "random")
 
 # Draws that fail, and until when
 KNOWN = {
-    216: "stock's scp has no more data than its 64 requests, and leaves its "
-         "credit while they wait behind a lost segment",
     219: "our sshd has a large send buffer: after sftp has paused, TCP sends "
          "its whole congestion window at once (DESIGN)",
     **dict.fromkeys((279, 376, 455), "with jitter HyStart ends slow start "

@@ -564,6 +564,34 @@ behind_a_hole(void)
 	ASSERT_U64_GE(c->window->late.ahead, 4 * MIB);
 	ASSERT_U64_LE(c->window->late.ahead, 7 * MIB);
 	filled(c, &look);
+	/* But not if a server's program answers what it gets */
+	for (i = 0; i < 3; i++) {
+		deliver(c, RATE, 2000);
+		lose(c, 9);
+		conn.ws->server = i != 1;
+		c->window->send.bytes = 256 + (fake.cw->consumed +
+		    (i != 2 ? 64 * MIB : 0)) / 32768;
+		hole(c, &look, RATE, 220);
+		if (i == 0)
+			ASSERT_U64_EQ(c->window->late.waiting, 3 * MIB);
+		else
+			ASSERT_U64_GE(c->window->late.ahead, 4 * MIB);
+		filled(c, &look);
+	}
+	/* nor as much while delivery grows. */
+	for (i = 0; i < 40; i++) {
+		path.late++;
+		deliver(c, RATE / 2, 101);
+	}
+	deliver(c, RATE, 120);
+	conn.ws->server = 1;
+	c->window->send.bytes = fake.cw->consumed;
+	hole(c, &look, RATE, 32);
+	ASSERT_U64_GT(fake.cw->gain, 0);
+	ASSERT_U64_EQ(c->window->late.waiting, 2 * MIB);
+	filled(c, &look);
+	c->window->send.bytes = 0;
+	conn.ws->server = 0;
 	deliver(c, RATE, 2000);
 	/* In no case does it wake up for ever: nothing comes, */
 	lose(c, 9);
