@@ -527,9 +527,10 @@ def test_jump(home, relay):
 
 
 def test_given_connection(home, relay):
-    """ProxyCommand=-: no second one can be made."""
+    """ProxyCommand=-: no second one can be made. (Without -n the session would
+    read from the connection, too, as stock's does.)"""
     remember(home)
-    argv = home.ssh("-o", "QuickStart=yes", "-o", "ProxyCommand=-", HOST,
+    argv = home.ssh("-o", "QuickStart=yes", "-o", "ProxyCommand=-", "-n", HOST,
                     "true", port=PORT, level="DEBUG1")
     done = home.run(["bash", "-c", f'exec 3<>/dev/tcp/127.0.0.1/{PORT}; '
                      '"$@" <&3 >&3', "sh", *argv])
