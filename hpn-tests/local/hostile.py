@@ -217,9 +217,11 @@ def fill(channel, pid):
 class Server:
     """An sshd, and a hostile client that has logged in."""
 
-    def __init__(self, place, tree=OURS, options=(), extensions=None):
+    def __init__(self, place, tree=OURS, options=(), extensions=None,
+                 prefix=()):
         self.place = place
-        self.sshd = place.sshd(tree, "LogLevel DEBUG2", *options)
+        self.sshd = place.sshd(tree, "LogLevel DEBUG2", *options,
+                               prefix=prefix)
         self.before = set(place.processes())
         sock = place.inside(
             lambda: socket.create_connection(("127.0.0.1", PORT)))
