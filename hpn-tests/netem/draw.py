@@ -29,10 +29,10 @@ STOCK_WINDOW_LEAST = 0.75
 # What stock's scp and sftp send before the first answer: 64 requests of the
 # length that our server allows
 STOCK_REQUESTS = 64 * 261120
-# Our window towards a stock sender (openssh/DESIGN.md), in bytes: it follows
-# slow start up to the first number, then gains the second in each round trip.
-# In the end it is a BDP and the third: a headroom of 3 MiB, and 4 MiB of what
-# waits behind lost segments. More can count, but only gradually.
+# A receive window of raw TCP like ours towards a stock sender, in bytes: it
+# follows slow start up to the first number, then gains the second in each round
+# trip, up to a BDP and the third. (Ours is a BDP, 3 MiB, and what counts of the
+# data behind lost segments: 2 MiB, and gradually more. See openssh/DESIGN.md.)
 WINDOW_FIRST, WINDOW_GAIN, WINDOW_MORE = 6 * MIB, 4 * MIB, 7 * MIB
 
 
