@@ -55,6 +55,17 @@ def wait_until(what, condition, timeout_s=300):
     return value
 
 
+def open_files(pid):
+    """The paths of what a process has open; none when it is gone. What it
+    closes meanwhile is left out."""
+    paths = []
+    with contextlib.suppress(OSError):
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                paths.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return paths
+
+
 def status_kib(pid, field):
     """VmHWM and the like; 0 when the process is gone."""
     for line in read(f"/proc/{pid}/status").splitlines():

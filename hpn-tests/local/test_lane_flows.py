@@ -14,7 +14,8 @@ import pytest
 from lane_place import (BOTH, MIB, SIZE, kill, kills, made_long_ago, missing,
                         moved_in, pretenders, remove_strays, sent_little,
                         tree, wait_for)
-from loopback import OURS, PORT, STOCK, place, read     # noqa: F401
+from loopback import (OURS, PORT, STOCK, open_files,    # noqa: F401
+                      place, read)
 from sftp_tools import SERVER, content, digests
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -81,14 +82,8 @@ class Flows:
 
     def servers_with(self, path):
         """sftp-servers that have a file open"""
-        def has_it(pid):
-            try:
-                return any(os.readlink(f"/proc/{pid}/fd/{fd}") == str(path)
-                           for fd in os.listdir(f"/proc/{pid}/fd"))
-            except OSError:
-                return False
         return [pid for pid in self.here.processes("sftp-server")
-                if has_it(pid)]
+                if str(path) in open_files(pid)]
 
 
 @pytest.mark.parametrize("build,direction", [(OURS, "put"), (STOCK, "get")],

@@ -5,7 +5,6 @@ those that come by themselves."""
 
 import ctypes
 import filecmp
-import glob
 import os
 import pathlib
 import random
@@ -21,8 +20,8 @@ import pytest
 
 from lane_place import (LARGE, kill, kills, looks_complete, made_long_ago,
                         missing, moved_in, pretenders, sent_little, untimed)
-from loopback import (OURS, PORT, STOCK, place,         # noqa: F401
-                      read, wait_until)
+from loopback import (OURS, PORT, STOCK, open_files,    # noqa: F401
+                      place, read, wait_until)
 from sftp_tools import content, digests
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -111,11 +110,10 @@ echo $$ >> {self.pids}
         """The sftp-server of the script's run number `run`, in a list, once it
         has a file of the copy open."""
         def group(pid):
-            return read(f"/proc/{pid}/stat").rsplit(")")[-1].split()[2]
+            return read(f"/proc/{pid}/stat").rpartition(")")[2].split()[2:3]
 
         def has_file(pid):
-            return any(os.readlink(link).startswith(self.dest)
-                       for link in glob.glob(f"/proc/{pid}/fd/*"))
+            return any(path.startswith(self.dest) for path in open_files(pid))
 
         victim = read(self.pids).split()[run]
         return [pid for pid in self.here.processes("sftp-server")

@@ -159,9 +159,10 @@ stock's, and goodput is at least 0.95 of the limit and 0.97 of stock's. The
 limit is raw TCP's goodput, or, if that is less, what the receiver's window or
 the 64 requests of stock's scp and sftp allow. Our window towards a stock sender
 gains 4 MiB in a round trip, up to a BDP, 3 MiB, and a part of what waits behind
-lost segments. Where ours misses, raw TCP takes the path once more with a receive
-window that gains as much, up to a BDP and 7 MiB, and its goodput is the limit. Where stock receives, the limit is no more than
-what stock at both ends carries.
+lost segments. Where ours misses, raw TCP takes the path once more with a
+receive window that gains as much, up to a BDP and 7 MiB, and its goodput is the
+limit. Where stock receives, the limit is no more than what stock at both ends
+carries.
 
 | figure | least | 1 in 100 under | 1 in 10 under | median | most |
 |---|--:|--:|--:|--:|--:|\
