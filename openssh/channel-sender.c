@@ -247,24 +247,29 @@ int
 channel_sender_early(struct ssh *ssh, struct channel_windows *ws)
 {
 	struct channel_sender *s;
-	uint64_t received, sent, now_us = window_now_us();
-	size_t len;
+	uint64_t received, sent, more, now_us = window_now_us();
+	size_t len, left;
+	int fd = ssh_packet_get_connection_out(ssh);
 
 	if (ws == NULL || !is_early(ssh, &ws->sender, now_us))
 		return 0;
 	s = &ws->sender;
 	len = sshbuf_len(ssh_packet_get_output(ssh));
+	left = len + tcp_path_unacked(fd);
 	/* What new packets added since the last try is not progress. */
 	ssh_packet_get_bytes(ssh, &received, &sent);
-	if (len < s->early_len + (sent - s->early_sent)) {
+	more = sent - s->early_sent;
+	if (len < s->early_len + more)
 		s->early_failed = 0;
-		ws->event_us = now_us;
-	} else if (s->early_failed < EARLY_FAILED)
+	else if (s->early_failed < EARLY_FAILED)
 		s->early_failed++;
+	/* That the kernel takes more does not show that the peer lives. */
+	if (left < s->early_left + more)
+		ws->event_us = now_us;
 	s->early_len = len;
+	s->early_left = left;
 	s->early_sent = sent;
-	return tcp_path_waiting(ssh_packet_get_connection_out(ssh)) <
-	    EARLY_LEAST;
+	return tcp_path_waiting(fd) < EARLY_LEAST;
 }
 
 void

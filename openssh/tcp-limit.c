@@ -225,12 +225,10 @@ in_flight(const struct tcp_info *ti)
 static uint32_t
 unacked(int fd, const struct tcp_info *ti)
 {
-	int queued;
+	uint32_t queued = tcp_path_unacked(fd);
 
-	if (ioctl(fd, TIOCOUTQ, &queued) == -1 || queued < 0 ||
-	    (uint32_t)queued < ti->tcpi_notsent_bytes)
-		return 0;
-	return queued - ti->tcpi_notsent_bytes;
+	return queued > ti->tcpi_notsent_bytes ?
+	    queued - ti->tcpi_notsent_bytes : 0;
 }
 
 /* Returns 1 if the socket's send buffer keeps TCP from sending now. */

@@ -160,6 +160,14 @@ tcp_path_waiting(int fd)
 	return 0;
 }
 
+u_int
+tcp_path_unacked(int fd)
+{
+	int bytes;
+
+	return ioctl(fd, TIOCOUTQ, &bytes) == 0 && bytes > 0 ? bytes : 0;
+}
+
 void
 tcp_path_kernel_sizes(const char *name, int *initial, int *max)
 {

@@ -71,6 +71,12 @@ void	 tcp_path_fill_segments(int fd, int fill);
 u_int	 tcp_path_waiting(int fd);
 
 /*
+ * Returns the bytes in the kernel that the peer has not acknowledged, whether
+ * sent or not; 0 if unknown.
+ */
+u_int	 tcp_path_unacked(int fd);
+
+/*
  * Gives the second and the third number (bytes) of net.ipv4.NAME, tcp_rmem or
  * tcp_wmem: the initial size of a buffer and its maximum. Both are 0 if they
  * are unknown.
