@@ -66,24 +66,17 @@
 
 /*
  * Data (bytes) that counts in any case while it waits behind a lost segment.
- * Together with the headroom, 6 MiB at most, it is no more than the 8 MiB that
- * a sender may hold.
+ * With the headroom, 6 MiB at most, it is no more than the 8 MiB of credit that
+ * a sender may leave unspent.
  */
 #define LATE_LEAST		(2 * 1024 * 1024)
 
 /*
- * Data (bytes) that counts if a program of the server's answers what it gets,
- * unless delivery grows. Stock's scp and sftp have 64 requests to send, and no
- * more while these wait. So nothing counts in addition.
+ * No more of it (bytes) counts in an upload to an sftp server. Stock's scp and
+ * sftp send 64 requests, 16.7 MB, and then nothing until an answer comes. While
+ * these wait behind a lost segment, more credit would stay unspent.
  */
-#define LATE_ANSWERED		(3 * 1024 * 1024)
-
-/*
- * A program that sends a byte for so many that it gets, and ANSWERS_FIRST more,
- * answers what it gets. sftp-server sends 28 for a request of up to 255 KiB.
- */
-#define ANSWERS_EACH		(32 * 1024)
-#define ANSWERS_FIRST		256
+#define LATE_SFTP_MAX		(4 * 1024 * 1024)
 
 uint64_t
 window_now_us(void)
@@ -248,12 +241,15 @@ counts_late(struct ssh *ssh, const struct channel_windows *ws,
 	    channel_path_is_lossy(p) && !ssh_packet_is_rekeying(ssh);
 }
 
-/* Returns 1 if a program of the server's answers what it gets, else 0. */
+/*
+ * Returns 1 if we are sshd and the channel's program is the sftp server, else
+ * 0. Our sftp, which may be what an ssh serves, asks for more than the window.
+ */
 static int
-answers(const struct channel_windows *ws, const struct channel_window *w)
+is_sftp_server(const Channel *c, const struct channel_windows *ws)
 {
-	return ws->server && w->send.bytes > ANSWERS_FIRST +
-	    w->control.consumed / ANSWERS_EACH;
+	return ws->server && c->xctype != NULL &&
+	    strcmp(c->xctype, "session:subsystem:sftp") == 0;
 }
 
 /*
@@ -261,14 +257,14 @@ answers(const struct channel_windows *ws, const struct channel_window *w)
  * decides how much of it counts.
  */
 static void
-gather_late(struct ssh *ssh, struct channel_windows *ws,
-    struct channel_window *w, const struct window_facts *facts)
+gather_late(struct ssh *ssh, Channel *c, struct channel_windows *ws,
+    const struct window_facts *facts)
 {
+	struct channel_window *w = c->window;
 	const struct channel_path *p = &ws->path;
-	const struct window_control *cw = &w->control;
 	struct late_look look;
 	uint64_t arrived = facts->consumed + facts->backlog;
-	uint64_t unspent, least = LATE_LEAST;
+	uint64_t unspent;
 
 	if (!counts_late(ssh, ws, &w->control)) {
 		late_bytes_stop(&w->late);
@@ -286,14 +282,11 @@ gather_late(struct ssh *ssh, struct channel_windows *ws,
 	tcp_path_look(ssh_packet_get_connection_in(ssh), &look);
 	late_bytes_look(&w->late, &look, facts->window, p->rtt_us,
 	    facts->now_us);
-	if (answers(ws, w)) {
-		unspent = UINT64_MAX;
-		least = cw->gain == 0 ? LATE_ANSWERED : LATE_LEAST;
-	} else
-		unspent = window_unspent(cw, facts->window - w->late.held,
-		    facts->now_us);
-	late_bytes_allow(&w->late, least, cw->bdp, unspent, p->rtt_us,
+	unspent = window_unspent(&w->control, facts->window - w->late.held,
 	    facts->now_us);
+	late_bytes_allow(&w->late, LATE_LEAST,
+	    is_sftp_server(c, ws) ? LATE_SFTP_MAX : UINT64_MAX, w->control.bdp,
+	    unspent, p->rtt_us, facts->now_us);
 }
 
 /*
@@ -319,7 +312,7 @@ gather(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 		ws->reader_fd = lagging_fd(c);
 	facts->window = c->local_window;
 	facts->maxpacket = c->local_maxpacket;
-	gather_late(ssh, ws, w, facts);
+	gather_late(ssh, c, ws, facts);
 	facts->waiting = w->late.waiting;
 	facts->counted = late_bytes_count(&w->late, facts->consumed);
 	facts->early = w->late.ahead - w->late.waiting;

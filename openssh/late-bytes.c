@@ -133,8 +133,8 @@ late_bytes_look(struct late_bytes *lb, const struct late_look *look,
 }
 
 void
-late_bytes_allow(struct late_bytes *lb, uint64_t least, uint64_t bdp,
-    uint64_t unspent, uint64_t rtt_us, uint64_t now_us)
+late_bytes_allow(struct late_bytes *lb, uint64_t least, uint64_t limit,
+    uint64_t bdp, uint64_t unspent, uint64_t rtt_us, uint64_t now_us)
 {
 	uint64_t took_us = 0, fewer;
 
@@ -147,6 +147,7 @@ late_bytes_allow(struct late_bytes *lb, uint64_t least, uint64_t bdp,
 		lb->most -= MINIMUM(lb->most - least, fewer);
 	} else if (lb->held > lb->most)
 		lb->most += MAXIMUM(LATE_MORE, bdp / 4) * took_us / rtt_us;
+	lb->most = MINIMUM(lb->most, limit);
 	lb->allowed_us = now_us;
 	lb->waiting = MINIMUM(lb->held, lb->most);
 }

@@ -55,7 +55,7 @@ look_after(struct late_bytes *lb, uint64_t us, uint64_t window)
 {
 	now_us += us;
 	late_bytes_look(lb, &look, window, RTT_US, now_us);
-	late_bytes_allow(lb, NO_LIMIT, 0, 0, RTT_US, now_us);
+	late_bytes_allow(lb, NO_LIMIT, NO_LIMIT, 0, 0, RTT_US, now_us);
 }
 
 /* n segments come out of order, each of which takes so much memory (bytes). */
@@ -152,7 +152,8 @@ allowed(void)
 	start(&lb);
 	look.memory = 2000000;
 	late_bytes_look(&lb, &look, NO_LIMIT, RTT_US, now_us);
-	late_bytes_allow(&lb, 300000, 0, LATE_UNSPENT, RTT_US, now_us);
+	late_bytes_allow(&lb, 300000, NO_LIMIT, 0, LATE_UNSPENT, RTT_US,
+	    now_us);
 	ASSERT_U64_EQ(lb.held, 1000000);
 	ASSERT_U64_EQ(lb.waiting, 300000);
 	ASSERT_U64_EQ(late_bytes_count(&lb, 0), 300000);
@@ -165,7 +166,7 @@ allowed(void)
 	ASSERT_U64_EQ(lb.waiting, 100000);
 	ASSERT_U64_EQ(late_bytes_count(&lb, 400000), 200000);
 	now_us += RTT_US;
-	late_bytes_allow(&lb, 0, 0, NO_LIMIT, RTT_US, now_us);
+	late_bytes_allow(&lb, 0, NO_LIMIT, 0, NO_LIMIT, RTT_US, now_us);
 	ASSERT_U64_EQ(lb.waiting, 0);
 	ASSERT_U64_EQ(late_bytes_count(&lb, 100000), 0);
 	ASSERT_U64_EQ(lb.ahead, 0);
@@ -178,14 +179,14 @@ allowed(void)
 	ASSERT_U64_NE(lb.look_us, 0);
 }
 
-static uint64_t bdp;
+static uint64_t bdp, limit;
 
 /* How many of 100 MB count `us` after the last time */
 static uint64_t
 counts_after(struct late_bytes *lb, uint64_t us, uint64_t unspent)
 {
 	now_us += us;
-	late_bytes_allow(lb, 4000000, bdp, unspent, RTT_US, now_us);
+	late_bytes_allow(lb, 4000000, limit, bdp, unspent, RTT_US, now_us);
 	return lb->waiting;
 }
 
@@ -196,6 +197,7 @@ more_and_fewer(void)
 	u_int i;
 
 	start(&lb);
+	limit = NO_LIMIT;
 	look.memory = 200000000;
 	late_bytes_look(&lb, &look, NO_LIMIT, RTT_US, now_us);
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000000);
@@ -217,6 +219,15 @@ more_and_fewer(void)
 	    2000000 + 11 * LATE_MORE);
 	/* but no fewer than those that count in any case. */
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, (uint64_t)1 << 60), 4000000);
+	/* And no more than may count */
+	limit = 5500000;
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US / 2, 0), 4000000 + LATE_MORE / 2);
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), limit);
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), limit);
+	limit = 4500000;
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, LATE_UNSPENT), limit);
+	limit = NO_LIMIT;
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, NO_LIMIT), 4000000);
 	/* On a long path more at a time */
 	bdp = 8 * LATE_MORE;
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), 4000000 + 2 * LATE_MORE);
@@ -227,7 +238,8 @@ more_and_fewer(void)
 	late_bytes_arrived(&lb, lb.held - 5000000, RTT_US, now_us);
 	ASSERT_U64_EQ(lb.waiting, 5000000);
 	ASSERT_U64_EQ(lb.most, 4000000 + LATE_MORE);
-	late_bytes_allow(&lb, 9000000, 0, LATE_UNSPENT, RTT_US, now_us);
+	late_bytes_allow(&lb, 9000000, NO_LIMIT, 0, LATE_UNSPENT, RTT_US,
+	    now_us);
 	ASSERT_U64_EQ(lb.most, 9000000);
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, NO_LIMIT), 4000000);
 	/* No more are allowed than are there to count. */
@@ -459,7 +471,7 @@ hostile(void)
 				    now_us);
 			if (!(n & 1) && (n & 4)) {
 				ASSERT_U64_LE(lb.held, window);
-				late_bytes_allow(&lb, rnd(&state, 32),
+				late_bytes_allow(&lb, rnd(&state, 32), NO_LIMIT,
 				    rnd(&state, 32), rnd(&state, 40),
 				    1 + rnd(&state, 20), now_us);
 			}

@@ -203,6 +203,9 @@ channel_open(struct walk *w)
 	book->consumed = fake.counters;
 	if (how & 8)
 		c->extended_usage = CHAN_EXTENDED_WRITE;
+	if (how & 16)
+		channel_set_xtype(w->conn.ssh, c->self,
+		    "session:subsystem:sftp");
 	return channel_turn(w, c);
 }
 
@@ -332,6 +335,7 @@ walk(const u_char *data, size_t len)
 {
 	struct walk w;
 	const char *wrong = NULL;
+	int server;
 
 	memset(&w, 0, sizeof(w));
 	w.data = data;
@@ -343,7 +347,8 @@ walk(const u_char *data, size_t len)
 	fake.path = &w.tcp;
 	fake.look = &w.look;
 	w.limit = least(magnitude(&w, 31), 1024 * MIB);
-	conn_open(&w.conn, 0, (w.bounded ? KEX_HAS_BOUNDED_INPUT : 0) |
+	server = next(&w) & 1;
+	conn_open(&w.conn, server, (w.bounded ? KEX_HAS_BOUNDED_INPUT : 0) |
 	    (next(&w) & 1 ? KEX_HAS_PING : 0), w.limit);
 	while (w.len > 0 && wrong == NULL) {
 		if ((wrong = step(&w)) == NULL)
