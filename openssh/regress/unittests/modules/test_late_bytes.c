@@ -221,7 +221,8 @@ more_and_fewer(void)
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, (uint64_t)1 << 60), 4000000);
 	/* And no more than may count */
 	limit = 5500000;
-	ASSERT_U64_EQ(counts_after(&lb, RTT_US / 2, 0), 4000000 + LATE_MORE / 2);
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US / 2, 0),
+	    4000000 + LATE_MORE / 2);
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), limit);
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), limit);
 	limit = 4500000;
