@@ -256,14 +256,17 @@ channel_sender_early(struct ssh *ssh, struct channel_windows *ws)
 	s = &ws->sender;
 	len = sshbuf_len(ssh_packet_get_output(ssh));
 	left = len + tcp_path_unacked(fd);
-	/* What new packets added since the last try is not progress. */
+	/*
+	 * What new packets added since the last try is not progress. Of these,
+	 * `sent` lacks the MACs, which are few.
+	 */
 	ssh_packet_get_bytes(ssh, &received, &sent);
 	more = sent - s->early_sent;
 	if (len < s->early_len + more)
 		s->early_failed = 0;
 	else if (s->early_failed < EARLY_FAILED)
 		s->early_failed++;
-	/* That the kernel takes more does not show that the peer lives. */
+	/* That the kernel took data does not show that the peer lives. */
 	if (left < s->early_left + more)
 		ws->event_us = now_us;
 	s->early_len = len;

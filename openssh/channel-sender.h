@@ -78,6 +78,9 @@ int	 channel_sender_more(struct ssh *ssh, const struct Channel *c,
  * old; or if less than 4 KiB wait to be written. To be called once in such a
  * turn, as it counts the calls between which nothing was written. ws may be
  * NULL.
+ *
+ * Also notes whether the peer has acknowledged more since the last such call:
+ * see channel_window_quiet().
  */
 int	 channel_sender_early(struct ssh *ssh, struct channel_windows *ws);
 

@@ -72,9 +72,9 @@
 #define LATE_LEAST		(2 * 1024 * 1024)
 
 /*
- * No more of it (bytes) counts in an upload to an sftp server. Stock's scp and
+ * The most data (bytes) that counts so in an upload by sftp. Stock's scp and
  * sftp send 64 requests, 16.7 MB, and then nothing until an answer comes. While
- * these wait behind a lost segment, more credit would stay unspent.
+ * these requests wait behind a lost segment, more credit would stay unspent.
  */
 #define LATE_SFTP_MAX		(4 * 1024 * 1024)
 
@@ -242,8 +242,9 @@ counts_late(struct ssh *ssh, const struct channel_windows *ws,
 }
 
 /*
- * Returns 1 if we are sshd and the channel's program is the sftp server, else
- * 0. Our sftp, which may be what an ssh serves, asks for more than the window.
+ * Returns 1 if we are sshd and the client asked for the subsystem sftp, else 0.
+ * At ssh's end stock's sftp, which waits for answers, can't be told from ours,
+ * which has requests for more than the window.
  */
 static int
 is_sftp_server(const Channel *c, const struct channel_windows *ws)

@@ -72,8 +72,8 @@ void	 channel_window_timeout(struct ssh *ssh, const struct Channel *c,
 
 /*
  * To be called each time the main loop has waited. event is 1 if a descriptor
- * was ready, and 0 if the wait timed out. It is an event, too, when the peer
- * has acknowledged more at an early write.
+ * was ready, and 0 if the wait timed out. channel_sender_early() notes one
+ * more kind of event: the peer has acknowledged more since its last call.
  *
  * Returns 1 if sshd may take this for a client that was quiet for quiet_s
  * seconds: if the wait timed out, unless channel_window_timeout() had lowered

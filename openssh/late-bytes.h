@@ -92,13 +92,12 @@ void	 late_bytes_look(struct late_bytes *lb, const struct late_look *look,
 
 /*
  * Decides how many bytes of lb->held count, and sets lb->waiting. At least
- * `least` count, and at most `limit`, which is no less. If `least` are too few,
- * and the sender has less than LATE_UNSPENT bytes of credit unspent, more
- * count: after a round trip
- * LATE_MORE, or a quarter of what it delivers (bdp, bytes) if that is more. If
- * the sender has more unspent, fewer count: after a round trip as many as it
- * has over LATE_UNSPENT. After a part of a round trip (rtt_us, not 0), that
- * part of these bytes is added or taken away.
+ * `least` count, and at most `limit`, which is `least` or more. If these are
+ * too few, and the sender has less than LATE_UNSPENT bytes of credit unspent,
+ * more count: after a round trip LATE_MORE, or a quarter of what it delivers
+ * (bdp, bytes) if that is more. If the sender has more unspent, fewer count:
+ * after a round trip as many as it has over LATE_UNSPENT. After a part of a
+ * round trip (rtt_us, not 0), that part of these bytes is added or taken away.
  */
 void	 late_bytes_allow(struct late_bytes *lb, uint64_t least,
 	    uint64_t limit, uint64_t bdp, uint64_t unspent, uint64_t rtt_us,

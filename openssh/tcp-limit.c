@@ -17,7 +17,6 @@
 #include "includes.h"
 
 #include <sys/types.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <netinet/in.h>
 #ifdef __linux__

@@ -163,9 +163,13 @@ tcp_path_waiting(int fd)
 u_int
 tcp_path_unacked(int fd)
 {
+#ifdef TIOCOUTQ
 	int bytes;
 
-	return ioctl(fd, TIOCOUTQ, &bytes) == 0 && bytes > 0 ? bytes : 0;
+	if (ioctl(fd, TIOCOUTQ, &bytes) == 0 && bytes > 0)
+		return bytes;
+#endif
+	return 0;
 }
 
 void

@@ -95,9 +95,9 @@ struct channel_sender {
 	uint64_t rtt_us;	/* smoothed RTT at the last look; 0: unknown */
 	int full;		/* the path took less than there was */
 	int drained;		/* less than a segment waited unsent */
-	size_t early_len;	/* bytes that waited at the last try, */
-	size_t early_left;	/* those and what the peer has not acked, */
-	uint64_t early_sent;	/* and all that were sent or waited by then */
+	size_t early_len;	/* bytes that waited at the last try */
+	size_t early_left;	/* these, and the kernel's that are not acked */
+	uint64_t early_sent;	/* bytes of all packets by then, less MACs */
 	u_int early_failed;	/* tries in a row with nothing written between
 				 * them */
 	uint64_t turn;		/* counts the times that nothing waited */
@@ -118,9 +118,9 @@ struct channel_windows {
 	struct reader_turn reader;	/* whether it is read in this turn */
 	int reader_fd;		/* written to for that reader */
 	int wakes;		/* the main loop's wait ends early for us */
-	uint64_t event_us;	/* when something else woke it last, or the
-				 * peer had acknowledged more at an early
-				 * write */
+	uint64_t event_us;	/* last time that something else woke it, or
+				 * that a try of an early write found more
+				 * acknowledged */
 };
 
 /*

@@ -511,6 +511,7 @@ behind_a_hole(void)
 	};
 	struct late_look look = { .segment = 1448 };
 	Channel *c;
+	uint64_t consumed;
 	u_int credit, i;
 
 	start(0, 0, LIMIT);
@@ -582,6 +583,14 @@ behind_a_hole(void)
 			ASSERT_U64_GT(c->window->late.waiting, 5 * MIB);
 		filled(c, &look);
 	}
+	/* and fewer there as well while the sender has credit to spare */
+	deliver(c, RATE, 2000);
+	lose(c, 9);
+	channel_set_xtype(conn.ssh, c->self, types[0]);
+	conn.ws->server = 1;
+	hole(c, &look, RATE / 4, 150);
+	ASSERT_U64_LE(c->window->late.waiting, 2 * MIB);
+	filled(c, &look);
 	conn.ws->server = 0;
 	deliver(c, RATE, 2000);
 	/* In no case does it wake up for ever: nothing comes, */
@@ -598,10 +607,10 @@ behind_a_hole(void)
 	ASSERT_INT_EQ(conn_wakes_ms(&conn, c), -1);
 	ASSERT_U_INT_LE(fake.looks, LATE_PATIENCE_RTTS * LATE_PER_RTT + 1);
 	/* What it tells is what was consumed. */
-	i = window_consumed(c->window);
+	consumed = window_consumed(c->window);
 	filled(c, &look);
 	deliver(c, RATE, 10);
-	ASSERT_U64_EQ(window_consumed(c->window), i + 60 * RATE);
+	ASSERT_U64_EQ(window_consumed(c->window), consumed + 60 * RATE);
 	conn_close(&conn);
 }
 

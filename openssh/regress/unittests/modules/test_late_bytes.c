@@ -225,6 +225,8 @@ more_and_fewer(void)
 	    4000000 + LATE_MORE / 2);
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), limit);
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, 0), limit);
+	ASSERT_U64_EQ(counts_after(&lb, RTT_US, LATE_UNSPENT + 100000),
+	    limit - 100000);
 	limit = 4500000;
 	ASSERT_U64_EQ(counts_after(&lb, RTT_US, LATE_UNSPENT), limit);
 	limit = NO_LIMIT;
@@ -450,7 +452,7 @@ static void
 hostile(void)
 {
 	struct late_bytes lb;
-	uint64_t state, consumed, counted, most, n, window;
+	uint64_t state, consumed, counted, most, n, window, least;
 	u_int i;
 
 	for (state = 1; state < 50; state++) {
@@ -472,7 +474,9 @@ hostile(void)
 				    now_us);
 			if (!(n & 1) && (n & 4)) {
 				ASSERT_U64_LE(lb.held, window);
-				late_bytes_allow(&lb, rnd(&state, 32), NO_LIMIT,
+				least = rnd(&state, 32);
+				late_bytes_allow(&lb, least,
+				    least + rnd(&state, 32),
 				    rnd(&state, 32), rnd(&state, 40),
 				    1 + rnd(&state, 20), now_us);
 			}
