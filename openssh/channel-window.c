@@ -72,9 +72,9 @@
 #define LATE_LEAST		(2 * 1024 * 1024)
 
 /*
- * The most data (bytes) that counts so in an upload by sftp. Stock's scp and
- * sftp send 64 requests, 16.7 MB, and then nothing until an answer comes. While
- * these requests wait behind a lost segment, more credit would stay unspent.
+ * The most data (bytes) behind a lost segment that counts in an upload by sftp.
+ * Stock's scp and sftp send 64 requests, 16.7 MB, and then nothing until an
+ * answer comes. While these requests wait, more credit would stay unspent.
  */
 #define LATE_SFTP_MAX		(4 * 1024 * 1024)
 
@@ -247,7 +247,7 @@ counts_late(struct ssh *ssh, const struct channel_windows *ws,
  * which has requests for more than the window.
  */
 static int
-is_sftp_server(const Channel *c, const struct channel_windows *ws)
+serves_sftp(const Channel *c, const struct channel_windows *ws)
 {
 	return ws->server && c->xctype != NULL &&
 	    strcmp(c->xctype, "session:subsystem:sftp") == 0;
@@ -286,7 +286,7 @@ gather_late(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	unspent = window_unspent(&w->control, facts->window - w->late.held,
 	    facts->now_us);
 	late_bytes_allow(&w->late, LATE_LEAST,
-	    is_sftp_server(c, ws) ? LATE_SFTP_MAX : UINT64_MAX, w->control.bdp,
+	    serves_sftp(c, ws) ? LATE_SFTP_MAX : UINT64_MAX, w->control.bdp,
 	    unspent, p->rtt_us, facts->now_us);
 }
 

@@ -464,7 +464,7 @@ def draws(rows):
         why = r.get("why")
         yield f"- {r['draw']}: {'; '.join(r['missed'])}" + \
             (f" ({why})" if why else "")
-    ruled = [r for r in rows if "of_raw" in r]
+    ruled = [r for r in rows if "of_raw" in r and not r["missed"]]
     yield f"\n## Draws that our window's rule limits: {len(ruled)}\n"
     for r in ruled:
         yield (f"- {r['draw']}: {r['of_limit']:.0%} of raw TCP's goodput with "
