@@ -42,8 +42,7 @@ def test_verdict():
 
 # Transfers with a known limit each: what it is, seen from the sending end, and
 # from the receiving one. The sender's buffer does not show at the other end,
-# nor does a slow source. Where the server's buffer is the limit, its sshd is
-# stock: ours raises it.
+# nor does a slow source.
 
 # What sshtrace says to do, at the sending end and at the receiving one. The
 # name typed is that of the ssh at the client; sshd knows an address.
@@ -71,11 +70,11 @@ LIMITS = {
                  sysctls={"client": {"tcp_rmem": SMALL}}),
         "receiver-buffer", "receiver-buffer"),
     "receiver-buffer-put": (
-        transfer("1g-200ms", "put", 30 * MB, server="stock",
+        transfer("1g-200ms", "put", 30 * MB,
                  sysctls={"server": {"tcp_rmem": SMALL}}),
         "receiver-buffer", "receiver-buffer"),
     "sender-buffer": (
-        transfer("1g-200ms", "get", 30 * MB, server="stock",
+        transfer("1g-200ms", "get", 30 * MB,
                  sysctls={"server": {"tcp_wmem": SMALL}}),
         "sender-buffer", "far-end"),
     "loss": (

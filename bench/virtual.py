@@ -37,9 +37,7 @@ def spec(r, link, trees, copiers=None):
         if load.tree:
             found["tree"] = load.tree
     if r["kind"] == "copy":
-        found["logins"] = 1     # ours remembers a host that it logged in to
-        if r["direction"] == "put":
-            found["solid"] = 1  # as files are, mostly
+        found["logins"] = 0     # the first login, without ARP
     if r["kind"] == "setup":
         found["bytes"] = 1
     elif r["kind"] == "files":

@@ -28,30 +28,12 @@
 #include "bdp-options.h"
 #include "channels.h"
 #include "packet.h"
-#include "tcp-limit.h"
-
-static void (*on_apply)(struct ssh *, const struct bdp_options *);
 
 void
-bdp_options_on_apply(void (*apply)(struct ssh *, const struct bdp_options *))
+bdp_options_apply(struct ssh *ssh, struct bdp_options *options)
 {
-	on_apply = apply;
-}
-
-void
-bdp_options_apply(struct ssh *ssh, const struct bdp_options *options,
-    const char *typed)
-{
-	static const struct ssh *applied;
-
-	/* ssh that opens its session early has done so before the login. */
-	if (applied == ssh)
-		return;
-	applied = ssh;
-	tcp_limit_name_peer(typed);
+	bdp_options_fill(options);
 	channel_set_window_max(ssh, options->channel_window_max);
 	tcp_congestion_set(ssh_packet_get_connection_out(ssh),
 	    options->tcp_congestion);
-	if (on_apply != NULL)
-		on_apply(ssh, options);
 }

@@ -38,13 +38,9 @@
 #define BDP_PATH_PROBE		"path-probe@" BDP_DOMAIN
 
 /*
- * A global request: whether channel requests may be for the channel that their
- * sender has just opened (PROTOCOL.channels).
+ * Announced in EXT_INFO, version "0", by a server: channel requests may be for
+ * the channel that the client has just opened (PROTOCOL.channels).
  */
 #define BDP_LAST_CHANNEL	"last-channel@" BDP_DOMAIN
-
-/* Requests of sftp, see PROTOCOL.sftp */
-#define BDP_OPEN_FILE		"open-file@" BDP_DOMAIN
-#define BDP_END_SESSION		"end-session@" BDP_DOMAIN
 
 #endif /* BDP_NAMES_H */

@@ -23,9 +23,7 @@
 #include <string.h>
 #include <strings.h>
 
-
 #include "bdp-options.h"
-#include "extra-limit.h"
 #include "log.h"
 #include "ssherr.h"
 #include "sshbuf.h"
@@ -36,9 +34,6 @@ bdp_options_init(struct bdp_options *options)
 {
 	options->channel_window_max = -1;
 	options->tcp_congestion = NULL;
-	options->quick_start = -1;
-	options->copy_connections = -1;
-	options->copy_sessions = -1;
 }
 
 void
@@ -48,12 +43,6 @@ bdp_options_fill(struct bdp_options *options)
 		options->channel_window_max = window_max_default();
 	if (options->tcp_congestion == NULL)
 		options->tcp_congestion = xstrdup(TCP_CONGESTION_DEFAULT);
-	if (options->quick_start == -1)
-		options->quick_start = QUICK_START_YES;
-	if (options->copy_connections == -1)
-		options->copy_connections = 1;
-	if (options->copy_sessions == -1)
-		options->copy_sessions = 0;
 }
 
 void
@@ -88,97 +77,12 @@ parse_tcp_congestion(struct bdp_options *options, const char *arg, int active)
 	return NULL;
 }
 
-/* By value: QUICK_START_* */
-static const char *const quick_start[] = { "no", "yes", "always" };
-
-const char *
-bdp_options_quick_start(int value)
-{
-	return quick_start[value];
-}
-
-static const char *
-parse_quick_start(struct bdp_options *options, const char *arg, int active)
-{
-	size_t i, n = sizeof(quick_start) / sizeof(quick_start[0]);
-
-	for (i = 0; i < n && (arg == NULL ||
-	    strcasecmp(arg, quick_start[i]) != 0); i++)
-		;
-	if (i == n)
-		return "must be no, yes or always";
-	if (active && options->quick_start == -1)
-		options->quick_start = i;
-	return NULL;
-}
-
-const char *
-bdp_options_number(const char *arg, int max, int *number)
-{
-	const char *errstr;
-	int n;
-
-	if (arg == NULL)
-		return "missing argument";
-	if (strcasecmp(arg, "auto") == 0) {
-		*number = 0;
-		return NULL;
-	}
-	n = strtonum(arg, 1, max, &errstr);
-	if (errstr == NULL)
-		*number = n;
-	return errstr;
-}
-
-const char *
-bdp_options_number_text(int number)
-{
-	static char text[16];
-
-	if (number == 0)
-		return "auto";
-	snprintf(text, sizeof(text), "%d", number);
-	return text;
-}
-
-/* Parses a number into *option, if that is not set yet. */
-static const char *
-parse_number(const char *arg, int max, int active, int *option)
-{
-	const char *errstr;
-	int value;
-
-	if ((errstr = bdp_options_number(arg, max, &value)) != NULL)
-		return errstr;
-	if (active && *option == -1)
-		*option = value;
-	return NULL;
-}
-
-static const char *
-parse_copy_connections(struct bdp_options *options, const char *arg,
-    int active)
-{
-	return parse_number(arg, BDP_OPTIONS_CONNECTIONS, active,
-	    &options->copy_connections);
-}
-
-static const char *
-parse_copy_sessions(struct bdp_options *options, const char *arg, int active)
-{
-	return parse_number(arg, EXTRA_LIMIT_MAX, active,
-	    &options->copy_sessions);
-}
-
 static const struct keyword {
 	const char *name;
 	const char *(*parse)(struct bdp_options *, const char *, int);
 } keywords[] = {
 	{ "ChannelWindowMax",	parse_window_max },
 	{ "TCPCongestion",	parse_tcp_congestion },
-	{ "QuickStart",		parse_quick_start },
-	{ "CopyConnections",	parse_copy_connections },
-	{ "CopySessions",	parse_copy_sessions },
 };
 
 /* Returns NULL for a keyword that is not ours. */

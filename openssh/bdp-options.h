@@ -17,11 +17,6 @@
 #ifndef BDP_OPTIONS_H
 #define BDP_OPTIONS_H
 
-#include "cipher-order.h"
-#include "copy-lane.h"
-#include "copy-login.h"
-#include "copy-report.h"
-#include "quick-login.h"
 #include "tcp-congestion.h"
 #include "window-max.h"
 
@@ -37,13 +32,7 @@ struct sshbuf;
 struct bdp_options {
 	int	channel_window_max;	/* bytes; 0: fixed windows; -1: unset */
 	char	*tcp_congestion;	/* names, by preference; NULL: unset */
-	int	quick_start;		/* QUICK_START_*; -1: unset, or sshd */
-	int	copy_connections;	/* 0: auto; -1: unset, or sshd */
-	int	copy_sessions;		/* 0: auto; -1: unset, or sshd */
 };
-
-/* The most connections of a copy, with the first */
-#define BDP_OPTIONS_CONNECTIONS	8
 
 /*
  * Keywords: as users write them, and as the tables have them. "o" and "s" are
@@ -53,20 +42,19 @@ struct bdp_options {
 	entry(ChannelWindowMax, "channelwindowmax") \
 	entry(TCPCongestion, "tcpcongestion")
 
-/* Options of ssh alone */
-#define BDP_CLIENT_OPTIONS(entry) \
-	BDP_OPTIONS(entry) \
-	entry(QuickStart, "quickstart") \
-	entry(CopyConnections, "copyconnections") \
-	entry(CopySessions, "copysessions")
+/* Options of ssh in earlier versions: ignored with a debug message */
+#define BDP_CLIENT_GONE \
+	{ "quickstart", oDeprecated }, \
+	{ "copyconnections", oDeprecated }, \
+	{ "copysessions", oDeprecated },
 
 /* readconf.c: the opcodes, the table of keywords, and the cases */
 #define BDP_CLIENT_OPCODE(option, name)		o##option,
 #define BDP_CLIENT_KEYWORD(option, name)	{ name, o##option },
 #define BDP_CLIENT_CASE(option, name)		case o##option:
-#define BDP_CLIENT_OPCODES	BDP_CLIENT_OPTIONS(BDP_CLIENT_OPCODE)
-#define BDP_CLIENT_KEYWORDS	BDP_CLIENT_OPTIONS(BDP_CLIENT_KEYWORD)
-#define BDP_CLIENT_CASES	BDP_CLIENT_OPTIONS(BDP_CLIENT_CASE)
+#define BDP_CLIENT_OPCODES	BDP_OPTIONS(BDP_CLIENT_OPCODE)
+#define BDP_CLIENT_KEYWORDS	BDP_OPTIONS(BDP_CLIENT_KEYWORD) BDP_CLIENT_GONE
+#define BDP_CLIENT_CASES	BDP_OPTIONS(BDP_CLIENT_CASE)
 
 /* servconf.c: the cases; and, before OpenSSH 10.4, opcodes and keywords */
 #define BDP_SERVER_OPCODE(option, name)		s##option,
@@ -107,19 +95,11 @@ struct bdp_options {
 
 /* Prints the options for ssh -G and sshd -T; prefix is that of the opcodes. */
 #define BDP_OPTIONS_DUMP(prefix, options) do { \
+	bdp_options_fill(options); \
 	dump_cfg_string(prefix##ChannelWindowMax, \
 	    window_max_text((options)->channel_window_max)); \
 	dump_cfg_string(prefix##TCPCongestion, (options)->tcp_congestion); \
-	BDP_DUMP_ALONE_##prefix(options) \
 } while (0)
-#define BDP_DUMP_ALONE_o(options) \
-	dump_cfg_string(oQuickStart, \
-	    bdp_options_quick_start((options)->quick_start)); \
-	dump_cfg_string(oCopyConnections, \
-	    bdp_options_number_text((options)->copy_connections)); \
-	dump_cfg_string(oCopySessions, \
-	    bdp_options_number_text((options)->copy_sessions));
-#define BDP_DUMP_ALONE_s(options)
 
 /* Marks all options as unset; frees nothing. */
 void	 bdp_options_init(struct bdp_options *options);
@@ -141,19 +121,6 @@ const char *bdp_options_parse(struct bdp_options *options, const char *keyword,
 /* Returns a keyword as the man pages write it, or NULL if it is not ours. */
 const char *bdp_options_name(const char *keyword);
 
-/* Returns a value of QuickStart as the man page writes it. */
-const char *bdp_options_quick_start(int value);
-
-/*
- * Parses a value of CopyConnections or CopySessions, or of `-X connections=` or
- * `-X sessions=`: "auto", for which *number is 0, or a number from 1 to `max`.
- * Returns NULL, or what is wrong with it.
- */
-const char *bdp_options_number(const char *arg, int max, int *number);
-
-/* Returns such a value as the man page writes it. Good until the next call. */
-const char *bdp_options_number_text(int number);
-
 /* Copies the options that are set in src. */
 void	 bdp_options_copy(struct bdp_options *dst,
 	     const struct bdp_options *src);
@@ -172,14 +139,9 @@ int	 bdp_options_put(const struct bdp_options *options, struct sshbuf *buf);
 int	 bdp_options_get(struct bdp_options *options, struct sshbuf *buf);
 
 /*
- * Puts the options into effect for a connection whose user has logged in
- * (bdp-apply.c). typed is the other host as ssh's user named it, NULL in sshd.
+ * Sets the unset options to their defaults, and puts all into effect for a
+ * connection whose user has logged in (bdp-apply.c).
  */
-void	 bdp_options_apply(struct ssh *ssh, const struct bdp_options *options,
-	     const char *typed);
-
-/* Has a function called once they are in effect. */
-void	 bdp_options_on_apply(void (*apply)(struct ssh *ssh,
-	     const struct bdp_options *options));
+void	 bdp_options_apply(struct ssh *ssh, struct bdp_options *options);
 
 #endif /* BDP_OPTIONS_H */

@@ -176,10 +176,6 @@ channel_path_probe(struct ssh *ssh, Channel *c, struct channel_windows *ws,
 	struct channel_path *p = &ws->path;
 
 	probe_tcp(ssh, p, now_us);
-	if (!p->no_tcp) {
-		tcp_limit_arrived(&ws->tcp_limit, p->tcp.min_rtt_us, now_us);
-		tcp_limit_watch(&ws->tcp_limit, ssh, now_us);
-	}
 	probe_ssh(ssh, c, p, received, now_us);
 	choose_source(p);
 	if ((p->rtt_us = p->source->rtt_us) == 0)

@@ -36,6 +36,7 @@
 #include "log.h"
 #include "misc.h"
 #include "send-account.h"
+#include "tcp-limit.h"
 #include "window-decide.h"
 #include "window-state.h"
 #include "channel-report.h"
@@ -121,7 +122,6 @@ channel_report_end(struct channel_window *w, struct channel_windows *ws,
 {
 	uint64_t rate = mean_rate(w, consumed), rtt_us = ws->path.least_rtt_us;
 	LogLevel level;
-	char text[512];
 
 	if (!w->bulk)
 		return;
@@ -135,8 +135,20 @@ channel_report_end(struct channel_window *w, struct channel_windows *ws,
 		    (unsigned long long)rate / 10,
 		    (unsigned long long)rate % 10);
 	report_sent(w, level);
-	if (tcp_limit_report(&ws->tcp_limit, text, sizeof(text)))
-		do_log2(level, "%s", text);
+}
+
+void
+channel_report_path(struct ssh *ssh, const struct channel_windows *ws)
+{
+	struct tcp_limit limit;
+	char text[768];
+
+	/* After a disconnect, the connection has no state left. */
+	if (ws->started && ssh->state != NULL &&
+	    tcp_limit_get(ssh_packet_get_connection_out(ssh), &limit) == 0 &&
+	    tcp_limit_text(&limit, ssh_remote_ipaddr(ssh), text, sizeof(text)))
+		do_log2(ws->server ? SYSLOG_LEVEL_VERBOSE :
+		    SYSLOG_LEVEL_DEBUG1, "%s", text);
 }
 
 void
@@ -152,4 +164,5 @@ channel_report_all(struct ssh *ssh, struct channel_windows *ws)
 		    offsetof(struct channel_window, share));
 		channel_report_end(w, ws, window_consumed(w));
 	}
+	channel_report_path(ssh, ws);
 }

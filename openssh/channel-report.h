@@ -47,14 +47,17 @@ void	 channel_report_status(const struct Channel *c,
 	    const struct channel_windows *ws, struct sshbuf *buf);
 
 /*
- * Logs how a channel fared that consumed that many bytes, and which TCP buffer
- * limited the connection, if one did. Needs nothing of the
+ * Logs how a channel fared that consumed that many bytes. Needs nothing of the
  * connection, whose state is gone after a disconnect.
  */
 void	 channel_report_end(struct channel_window *w,
 	    struct channel_windows *ws, uint64_t consumed);
 
-/* The same for all channels that are left, when the process is to end. */
+/* Logs which TCP buffers limited what the connection has sent. */
+void	 channel_report_path(struct ssh *ssh,
+	    const struct channel_windows *ws);
+
+/* Both, for all channels that are left, when the process is to end. */
 void	 channel_report_all(struct ssh *ssh, struct channel_windows *ws);
 
 #endif /* CHANNEL_REPORT_H */

@@ -61,7 +61,6 @@ bound_unsent(struct ssh *ssh, struct channel_windows *ws)
 		return;
 	if (tcp_path_probe(fd, &path) != 0)
 		ws->path.no_tcp = errno != EAGAIN;
-	tcp_limit_watch(&ws->tcp_limit, ssh, now_us);
 	s->rate = path.send_rate;
 	s->rtt_us = path.rtt_us;
 	s->drained = path.drained;

@@ -42,11 +42,11 @@
 #include "log.h"
 #include "misc.h"
 #include "xmalloc.h"
-#include "bounded-input.h"
 #include "channel-path.h"
 #include "channel-pipe.h"
 #include "channel-report.h"
 #include "channel-sender.h"
+#include "ext-info.h"
 #include "poly1305.h"
 #include "poly1305-evp.h"
 #include "tcp-path.h"
@@ -159,6 +159,7 @@ channel_windows_free(struct ssh *ssh, struct channel_windows *ws)
 {
 	if (ws == NULL)
 		return;
+	channel_report_path(ssh, ws);
 	ssh->inband = NULL;
 	window_budget_free(ws->budget);
 	freezero(ws, sizeof(*ws));

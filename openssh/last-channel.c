@@ -22,9 +22,8 @@
 
 #include "openbsd-compat/sys-queue.h"
 
-#include "bdp-names.h"
-#include "bounded-input.h"
 #include "channels.h"
+#include "ext-info.h"
 #include "kex.h"
 #include "last-channel.h"
 #include "log.h"
@@ -33,7 +32,6 @@
 
 static int last = -1;		/* the server's number of it, or -1 */
 static u_int last_remote;	/* the client's number */
-static int understood;		/* the server understands such requests */
 
 void
 last_channel_opened(const Channel *c, const char *ctype)
@@ -60,36 +58,10 @@ last_channel_id(struct ssh *ssh)
 }
 
 int
-last_channel_may_ask(const struct ssh *ssh, int remembered)
+last_channel_may(const struct ssh *ssh)
 {
-	/* Only ours understand them. */
-	return remembered && ssh->kex != NULL &&
-	    (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0;
-}
-
-int
-last_channel_ask(struct ssh *ssh)
-{
-	int r;
-
-	if ((r = sshpkt_start(ssh, SSH2_MSG_GLOBAL_REQUEST)) != 0 ||
-	    (r = sshpkt_put_cstring(ssh, BDP_LAST_CHANNEL)) != 0 ||
-	    (r = sshpkt_put_u8(ssh, 1)) != 0)
-		return r;
-	return sshpkt_send(ssh);
-}
-
-void
-last_channel_answered(int yes)
-{
-	understood = yes;
-	debug_f("%d", yes);
-}
-
-int
-last_channel_may(void)
-{
-	return understood;
+	return ssh->kex != NULL &&
+	    (ssh->kex->flags & KEX_HAS_LAST_CHANNEL) != 0;
 }
 
 void
@@ -103,5 +75,6 @@ void
 last_channel_end(Channel *c)
 {
 	c->have_remote_id = 0;
-	debug("QuickStart: requests right behind the session's opening");
+	debug("session requests pipelined behind the opening of channel %d",
+	    c->self);
 }

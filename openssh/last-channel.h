@@ -25,8 +25,8 @@ struct ssh;
 /*
  * Requests for "the channel that I have just opened", which a client sends
  * right behind the opening of a session, before the server has told the
- * channel's number (PROTOCOL.channels). The client asks the server whether it
- * understands them.
+ * channel's number (PROTOCOL.channels). The server announces that it takes
+ * them.
  */
 
 /* The recipient of such a request; no channel has this number. */
@@ -48,20 +48,8 @@ u_int	 last_channel_id(struct ssh *ssh);
 
 /* In the client */
 
-/*
- * Returns 1 if a server may be asked whether it understands such requests, else
- * 0. remembered: QuickStart has something of an earlier login there.
- */
-int	 last_channel_may_ask(const struct ssh *ssh, int remembered);
-
-/* Asks. Returns 0 or an SSH_ERR_* code. */
-int	 last_channel_ask(struct ssh *ssh);
-
-/* Notes whether the server has said that it does. */
-void	 last_channel_answered(int yes);
-
-/* Returns 1 if it has, else 0. */
-int	 last_channel_may(void);
+/* Returns 1 if the server takes such requests (ext-info.h), else 0. */
+int	 last_channel_may(const struct ssh *ssh);
 
 /* Lets requests for a channel whose opening was sent go to the last one. */
 void	 last_channel_begin(struct Channel *c);

@@ -103,7 +103,7 @@ digest(const struct source *s, uint64_t offset, uint64_t len,
 
 static int
 digest_blocks(const struct source *s, uint64_t start, uint64_t len,
-    uint32_t block, struct sshbuf *reply)
+    uint32_t block, struct sshbuf *reply, uint64_t *total)
 {
 	u_char d[SFTP_CHECK_LEN];
 	uint64_t size, got;
@@ -122,19 +122,22 @@ digest_blocks(const struct source *s, uint64_t start, uint64_t len,
 			return r;
 		start += got;
 		len -= got;
+		*total += got;
 	} while (len != 0 && got == size);
 	return 0;
 }
 
 /*
  * Checks what the file is, and takes off *len what lies behind the file's end.
- * Returns 0, INVALID_ARGUMENT, or SYSTEM_ERROR with read(2)'s errno.
+ * The digest of a few bytes tells what they are: only at the end of the file
+ * may a block be shorter than SFTP_CHECK_BLOCK_MIN. Returns 0,
+ * INVALID_ARGUMENT, or SYSTEM_ERROR with read(2)'s errno.
  */
 static int
-check_range(int fd, uint64_t start, uint64_t *len)
+check_range(int fd, uint64_t start, uint64_t *len, uint32_t block)
 {
 	struct stat st;
-	uint64_t size;
+	uint64_t size, last;
 	int flags;
 
 	if ((flags = fcntl(fd, F_GETFL)) == -1 || fstat(fd, &st) == -1)
@@ -148,23 +151,28 @@ check_range(int fd, uint64_t start, uint64_t *len)
 	size = (uint64_t)st.st_size > start ? st.st_size - start : 0;
 	if (*len == 0 || *len > size)
 		*len = size;
+	last = block == 0 ? *len : *len % block;
+	if (*len < size && last < SFTP_CHECK_BLOCK_MIN &&
+	    (block == 0 || last != 0))
+		return SSH_ERR_INVALID_ARGUMENT;
 	return *len <= SFTP_CHECK_BYTES ? 0 : SSH_ERR_INVALID_ARGUMENT;
 }
 
 int
 sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
-    int in, int out, struct sshbuf *reply)
+    int in, int out, struct sshbuf *reply, uint64_t *total)
 {
 	struct source s = { .fd = fd, .in = in, .out = out };
 	int r;
 
+	*total = 0;
 	if (block != 0 && block < SFTP_CHECK_BLOCK_MIN)
 		return SSH_ERR_INVALID_ARGUMENT;
-	if ((r = check_range(fd, start, &len)) != 0)
+	if ((r = check_range(fd, start, &len, block)) != 0)
 		return r;
 	if ((s.buf = malloc(READ_SIZE)) == NULL)
 		return SSH_ERR_ALLOC_FAIL;
-	r = digest_blocks(&s, start, len, block, reply);
+	r = digest_blocks(&s, start, len, block, reply, total);
 	free(s.buf);
 	return r;
 }

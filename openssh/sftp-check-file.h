@@ -25,7 +25,7 @@ struct sshbuf;
  */
 #define SFTP_CHECK_ALG		"sha256"
 #define SFTP_CHECK_LEN		32	/* bytes of a digest */
-#define SFTP_CHECK_BLOCK_MIN	256	/* bytes of content */
+#define SFTP_CHECK_BLOCK_MIN	4096	/* bytes of content */
 #define SFTP_CHECK_MAX		4096	/* digests in a reply */
 #define SFTP_CHECK_BYTES	(32 * 1024 * 1024)	/* read for a request */
 
@@ -33,21 +33,23 @@ struct sshbuf;
  * Appends to reply the digests of the blocks of a file, from byte `start` on.
  * A block has `block` bytes, and the last one may be shorter; 0 stands for one
  * block. Reads len bytes (0: all), or less if the file ends before. There is no
- * digest of an empty block unless `block` is 0. Stops if the client hangs up,
+ * digest of an empty block unless `block` is 0. *total is the number of bytes
+ * that were read. Stops if the client hangs up,
  * whose requests come from the descriptor `in` and whose replies go to `out`
  * (-1: there is no client).
  *
  * Returns 0, or
  *	SSH_ERR_INVALID_ARGUMENT	not a regular file, more bytes than
- *					SFTP_CHECK_BYTES, or blocks that are
- *					too many or too small
+ *					SFTP_CHECK_BYTES, too many blocks, or
+ *					one of less than SFTP_CHECK_BLOCK_MIN
+ *					bytes before the end of the file
  *	SSH_ERR_SYSTEM_ERROR		with errno of read(2), which is EBADF
  *					if fd is not open for reading
  *	SSH_ERR_CONN_CLOSED		the client has gone
  * or another SSH_ERR_* code.
  */
 int	 sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
-	    int in, int out, struct sshbuf *reply);
+	    int in, int out, struct sshbuf *reply, uint64_t *total);
 
 /*
  * Puts a request into m, with an id: for one digest, of len bytes from `start`

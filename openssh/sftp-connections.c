@@ -27,18 +27,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bdp-options.h"
-#include "copy-lane.h"
 #include "log.h"
 #include "misc.h"
-#include "quick-pair.h"
 #include "xmalloc.h"
-#include "sftp-auto.h"
 #include "sftp-connections.h"
 #include "sftp-lanes.h"
-#include "sftp-lane-sessions.h"
-#include "sftp-plan.h"
-#include "sftp-spacing.h"
 
 /*
  * What a login of a further connection must not do, in front of the user's own
@@ -62,17 +55,13 @@ static const char *const ssh_options[] = {
 	"-oPermitLocalCommand=no",
 	"-oRequestTTY=no",
 	"-oRemoteCommand=none",
+	/* A key that wants a touch would wait for one. */
+	"-oPubkeyAcceptedAlgorithms=-sk-*",
 	/* Others take over what one that falls silent has left. */
 	"-oServerAliveInterval=10",
 	"-oServerAliveCountMax=3",
 };
 #define OPTIONS		(sizeof(ssh_options) / sizeof(ssh_options[0]))
-
-/*
- * Our ssh finds out by itself (copy-lane.h). For others this replaces what the
- * user has set.
- */
-#define NO_TOUCH	"-oPubkeyAcceptedAlgorithms=-sk-*"
 
 /* Descriptors that stay free for files, and to wait for lanes */
 #define SPARE		16
@@ -81,62 +70,9 @@ static struct {
 	char *program;
 	char **argv;
 } first;
-static struct sftp_spacing spacing;
-static int again;		/* 1: ssh's second connection is in there */
 static int direct;		/* 1: it is an sftp server */
-static int asked = -1;		/* -X connections=; 0: auto; -1: not given */
-static int paced = 1;		/* 0: -X pace=off */
-static int automatic;		/* 1: sftp-auto.c decides */
-
-/* Returns 1 if a lane was refused or is lost, else 0. */
-static int
-is_refused(void)
-{
-	u_int i;
-
-	for (i = 0; i < SFTP_LANES; i++) {
-		if (sftp_lane(i)->state == SFTP_LANE_LOST)
-			return 1;
-	}
-	return 0;
-}
-
-/*
- * With auto: returns 1 if sessions of the first connection help more than
- * connections would, and makes them the lanes once more of them are of use.
- * They share TCP's buffers, so they help only if TCP is wide. How many are of
- * use is asked in any case, as that measures.
- */
-static int
-are_sessions(double now_s)
-{
-	u_int wanted;
-
-	if (!automatic || !sftp_lane_sessions_are_there())
-		return 0;
-	wanted = sftp_lane_sessions_want(now_s);
-	if (!quick_pair_is_wide())
-		return 0;
-	if (wanted != 0 && sftp_lane_sessions_use())
-		debug("%u more sessions, beside 1", wanted);
-	return 1;
-}
-
-static int
-may_connect(void *ctx, double now_s)
-{
-	if (are_sessions(now_s))
-		return 0;
-	if (!automatic && is_refused())
-		return 0;
-	if (paced && !direct && !sftp_spacing_may(&spacing, now_s))
-		return 0;
-	if (automatic && !sftp_auto_wants(now_s))
-		return 0;
-	sftp_lane_sessions_end();
-	sftp_spacing_begin(&spacing, now_s);
-	return 1;
-}
+static int wanted = 1;		/* -X connections= */
+static const char *ignored;	/* an option of -X, or NULL */
 
 /* Runs the program in the child. Nothing that it says or asks is seen. */
 static void
@@ -162,13 +98,12 @@ run(int fd)
 	/* Without a terminal, or a program that asks, there is no question. */
 	(void)setsid();
 	setenv("SSH_ASKPASS_REQUIRE", "never", 1);
-	setenv(COPY_LANE_ENV, "1", 1);
 	execvp(first.program, first.argv);
 	_exit(1);
 }
 
 static int
-connect_more(void *ctx, int *in, int *out, pid_t *pid)
+connect_more(int *in, int *out, pid_t *pid)
 {
 	sigset_t all, before;
 	struct rlimit rl;
@@ -208,95 +143,18 @@ sftp_connections_direct(void)
 	direct = 1;
 }
 
-/* Allows so many connections; 0: as many as help; -1: as if it were 1. */
-static void
-set_number(int n)
-{
-	struct sftp_lane_source source = {
-		.open = connect_more, .may_open = may_connect, .later = n == 0,
-		.logs_in = !direct
-	};
-
-	automatic = n == 0;
-	if (automatic)
-		sftp_auto_begin(paced);
-	sftp_lanes_source(&source);
-	sftp_lanes_max(automatic ? BDP_OPTIONS_CONNECTIONS : MAXIMUM(n, 1));
-}
-
-/* With auto: there are no sessions after all. */
-static void
-without_sessions(void)
-{
-	set_number(0);
-	/* The session that was refused has used up a lane. */
-	sftp_lanes_max(BDP_OPTIONS_CONNECTIONS + 1);
-}
-
-/* The program is our ssh: takes NO_TOUCH back. */
-static void
-forget_no_touch(void)
-{
-	char **argv = first.argv;
-
-	if (argv == NULL || argv[1] == NULL || strcmp(argv[1], NO_TOUCH) != 0)
-		return;
-	free(argv[1]);
-	for (argv++; argv[0] != NULL; argv++)
-		argv[0] = argv[1];
-}
-
-/*
- * Returns how many connections there are to be, by what the user and ssh have
- * said; 0: as many as help.
- */
-static int
-number(void)
-{
-	struct quick_pair_told told;
-	int n = asked;
-
-	quick_pair_told(&told);
-	if (told.again && !again)
-		sftp_spacing_begin(&spacing, monotime_double());
-	again |= told.again;
-	if (n == -1)
-		n = told.own ? told.connections : 1;
-	if (told.here)
-		forget_no_touch();
-	if (n != 1 && told.here && !told.own) {
-		debug("one connection, which is that of a ControlMaster");
-		return 1;
-	}
-	if (n != 1 && told.asks) {
-		debug("one connection, as further logins would ask or fail");
-		return 1;
-	}
-	if (n == 0 && !told.socket) {
-		debug("one connection, as nothing is known of its path");
-		return 1;
-	}
-	return n;
-}
-
-/* The user has logged in. What is certain to be of use begins at once. */
-static void
-logged_in(void)
-{
-	if (!sftp_plan_is_large() || number() < 2)
-		return;
-	set_number(number());
-	(void)sftp_lanes_tick();
-}
-
 void
 sftp_connections_first(const char *program, char *const argv[])
 {
+	struct sftp_lane_source source = {
+		.open = connect_more, .logs_in = !direct
+	};
 	size_t i, n = 0, k;
 
 	sftp_lanes_close();
-	sftp_lane_on_early(NULL);
-	quick_pair_on_own(logged_in);
+	/* The log was not there when options were parsed. */
+	if (ignored != NULL)
+		debug("-X %s is ignored", ignored);
 	if (first.argv != NULL) {
 		for (i = 0; first.argv[i] != NULL; i++)
 			free(first.argv[i]);
@@ -307,11 +165,9 @@ sftp_connections_first(const char *program, char *const argv[])
 	first.program = xstrdup(program);
 	for (k = 0; argv[k] != NULL; k++)
 		;
-	first.argv = xcalloc(k + OPTIONS + 2, sizeof(*first.argv));
+	first.argv = xcalloc(k + OPTIONS + 1, sizeof(*first.argv));
 	/* ssh starts that of a ProxyJump by the name of its own. */
 	first.argv[n++] = xstrdup(direct ? argv[0] : program);
-	if (!direct)
-		first.argv[n++] = xstrdup(NO_TOUCH);
 	for (i = 0; !direct && i < OPTIONS; i++)
 		first.argv[n++] = xstrdup(ssh_options[i]);
 	for (i = 1; i < k; i++) {
@@ -319,80 +175,34 @@ sftp_connections_first(const char *program, char *const argv[])
 		if (direct || strcmp(argv[i], "-A") != 0)
 			first.argv[n++] = xstrdup(argv[i]);
 	}
-	sftp_spacing_begin(&spacing, monotime_double());
-	again = 0;
-	/* A server of -D doesn't say what it waits for. */
-	set_number(direct && asked == 0 ? 1 : asked);
+	sftp_lanes_source(&source);
+	sftp_lanes_max(wanted);
 }
 
-void
-sftp_connections_follow(u_int n)
+/* Returns 1 if an option, or its value, is of an earlier version, else 0. */
+static int
+is_ignored(const char *option)
 {
-	spacing.kept = n;
-}
-
-int
-sftp_connections_is_one(void)
-{
-	return !direct && asked < 2;
-}
-
-void
-sftp_connections_ready(void)
-{
-	struct quick_pair_told told;
-	int n;
-
-	if (direct)
-		return;
-	n = number();
-	quick_pair_told(&told);
-	sftp_lane_sessions_on_none(n == 0 ? without_sessions : NULL);
-	if (n > 1 || !told.own)
-		sftp_lane_sessions_end();
-	else if (n == 1 && sftp_lane_sessions_use()) {
-		quick_pair_close();
-		return;
-	}
-	set_number(n);
-	if (n == 0) {
-		quick_pair_watch();
-		return;
-	}
-	quick_pair_close();
-	if (sftp_plan_is_large())
-		(void)sftp_lanes_tick();
-}
-
-/* Fails if the value of an option is wrong. */
-static void
-check(const char *what, const char *value, const char *errstr)
-{
-	if (errstr != NULL)
-		fatal("Invalid %s \"%s\": %s", what, value, errstr);
+	return strncmp(option, "sessions=", 9) == 0 ||
+	    strncmp(option, "pace=", 5) == 0 ||
+	    strcasecmp(option, "connections=auto") == 0;
 }
 
 int
 sftp_connections_option(const char *option)
 {
-	const char *value;
+	const char *errstr, *value;
 
-	if (sftp_lane_sessions_option(option))
+	if (is_ignored(option)) {
+		ignored = option;
 		return 1;
-	if ((value = strchr(option, '=')) == NULL)
+	}
+	if (strncmp(option, "connections=", 12) != 0)
 		return 0;
-	value++;
-	if (strncmp(option, "connections=", value - option) == 0) {
-		check("number of connections", value,
-		    bdp_options_number(value, BDP_OPTIONS_CONNECTIONS,
-		    &asked));
-		return 1;
-	}
-	if (strncmp(option, "pace=", value - option) == 0) {
-		paced = strcmp(value, "off") != 0;
-		check("pace", value, paced && strcmp(value, "on") != 0 ?
-		    "must be on or off" : NULL);
-		return 1;
-	}
-	return 0;
+	value = option + 12;
+	wanted = strtonum(value, 1, SFTP_CONNECTIONS_MAX, &errstr);
+	if (errstr != NULL)
+		fatal("Invalid number of connections \"%s\": %s", value,
+		    errstr);
+	return 1;
 }

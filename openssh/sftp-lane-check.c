@@ -32,9 +32,6 @@
 #include "sftp-requests.h"
 #include "sftp-tree.h"
 
-/* Limit on the files that one check looks at */
-#define LOOKS	2
-
 /* Returns 1 if all of both is the same but the time of access, else 0. */
 static int
 equal(const Attrib *a, const Attrib *b)
@@ -55,51 +52,6 @@ sftp_lane_check_get(struct sftp_job *job)
 	    &first) == 0 && equal(&ours, &first);
 	sftp_tree_same(sftp_conn_tree(job->conn), job->conn, same);
 	return 0;
-}
-
-/*
- * Returns 1 if `now` may be what there is of a file between two looks at it
- * while it is written. A file of another root was not written meanwhile.
- */
-static int
-lies_between(const Attrib *before, const Attrib *now, const Attrib *after)
-{
-	return now->flags == before->flags && now->uid == before->uid &&
-	    now->gid == before->gid && now->perm == before->perm &&
-	    now->mtime >= before->mtime && now->mtime <= after->mtime &&
-	    now->size >= before->size && now->size <= after->size;
-}
-
-/*
- * Looks at a file that the first session of a connection writes, from that one
- * and from another. Returns 1 if both see the same one, 0 if the other sees
- * none, and -1 if that can't be told: a file that gets its source's times has
- * to be incomplete until the last look, or its time says nothing.
- */
-static int
-sees_written(const struct sftp_tree *tree, struct sftp_conn *first,
-    struct sftp_conn *other)
-{
-	Attrib before, now, after;
-	char *path;
-	int i, preserve, found, sees = -1;
-
-	for (i = 0; i < LOOKS && sees == -1; i++) {
-		if (sftp_tree_begun(tree, &preserve) == NULL)
-			break;
-		path = xstrdup(sftp_tree_begun(tree, &preserve));
-		if (sftp_request_stat(first, path, NULL, 0, &before) == 0) {
-			found = sftp_request_stat(other, path, NULL, 0,
-			    &now) == 0;
-			if (sftp_request_stat(first, path, NULL, 0,
-			    &after) == 0 && (!preserve ||
-			    sftp_tree_is_begun(tree, path)))
-				sees = !found ? 0 : lies_between(&before,
-				    &now, &after) ? 1 : -1;
-		}
-		free(path);
-	}
-	return sees;
 }
 
 /*
@@ -129,14 +81,7 @@ sees_new(struct sftp_conn *first, struct sftp_conn *other, const char *path)
 int
 sftp_lane_check_put(struct sftp_job *job)
 {
-	struct sftp_conn *first = sftp_lanes_conn();
-	struct sftp_tree *tree = sftp_conn_tree(job->conn);
-	int same = -1;
-
-	if (sftp_lanes_same_peer())
-		same = sees_written(tree, first, job->conn);
-	if (same == -1)
-		same = sees_new(first, job->conn, job->src);
-	sftp_tree_same(tree, job->conn, same);
+	sftp_tree_same(sftp_conn_tree(job->conn), job->conn,
+	    sees_new(sftp_lanes_conn(), job->conn, job->src));
 	return 0;
 }

@@ -30,9 +30,7 @@ int	 sftp_lane_check_get(struct sftp_job *job);
 
 /*
  * For an upload: the lane sees a directory with a random name that the first
- * lane has made in it, and that is removed at once. A session of the same
- * connection is asked about a file that the first lane writes, which leaves no
- * trace, and about a directory only if that tells nothing.
+ * lane has made in it, and that is removed at once.
  */
 int	 sftp_lane_check_put(struct sftp_job *job);
 

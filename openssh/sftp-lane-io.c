@@ -82,20 +82,6 @@ sftp_lane_message(struct sftp_lane *lane, struct sshbuf *msg)
 	return 1;
 }
 
-static int (*take_early)(const struct sshbuf *);
-
-void
-sftp_lane_on_early(int (*take)(const struct sshbuf *))
-{
-	take_early = take;
-}
-
-int
-sftp_lane_is_early(const struct sshbuf *msg)
-{
-	return take_early != NULL && take_early(msg);
-}
-
 void
 sftp_lane_queue(struct sftp_lane *lane, const struct sshbuf *msg)
 {

@@ -30,7 +30,6 @@
 #include "sshbuf.h"
 #include "sftp.h"
 #include "sftp-common.h"
-#include "sftp-bottleneck.h"
 #include "sftp-conn.h"
 #include "sftp-fiber.h"
 #include "sftp-lanes.h"
@@ -68,17 +67,6 @@ add(struct waiting *w, const struct sftp_lane *lane, int receives)
 	return i;
 }
 
-/*
- * A lane's descriptors are closed at the other end. The server of a session has
- * ended then, unless something else had started it. That of a connection may
- * still have requests to execute.
- */
-static void
-note_end(struct server *s)
-{
-	s->ended = sftp_lanes_same_peer();
-}
-
 /* A lane is lost. Without the first one no copy goes on. */
 static void
 lose(struct sftp_tree *tree, struct server *s, const char *why)
@@ -95,7 +83,6 @@ send_some(struct sftp_tree *tree, struct server *s)
 	ssize_t n;
 
 	if ((n = sftp_lane_write(s->lane)) == -1) {
-		note_end(s);
 		lose(tree, s, "it took no more");
 		return;
 	}
@@ -116,7 +103,6 @@ receive(struct sftp_tree *tree, struct server *s)
 	int r;
 
 	if ((n = sftp_lane_read(s->lane)) == -1) {
-		note_end(s);
 		lose(tree, s, "it ended");
 		return;
 	}
@@ -131,10 +117,6 @@ receive(struct sftp_tree *tree, struct server *s)
 			fatal_f("sshbuf_new failed");
 		if ((r = sftp_lane_message(s->lane, msg)) != 1)
 			break;
-		if (s == &tree->servers[0] && sftp_lane_is_early(msg)) {
-			sshbuf_free(msg);
-			continue;
-		}
 		/* Of the first lane, it is fatal. */
 		if (s != &tree->servers[0] && !sftp_reply_is_good(s, msg)) {
 			r = -1;
@@ -153,7 +135,6 @@ receive(struct sftp_tree *tree, struct server *s)
 static void
 wait_for(struct waiting *w)
 {
-	sftp_bottleneck_now(SFTP_WAITS);
 	if (poll(w->pfd, w->n, w->timeout_ms) == -1) {
 		if (errno != EINTR)
 			fatal_f("poll: %s", strerror(errno));
@@ -161,7 +142,6 @@ wait_for(struct waiting *w)
 		for (; w->n != 0; w->n--)
 			w->pfd[w->n - 1].revents = 0;
 	}
-	sftp_bottleneck_now(SFTP_WORKS);
 }
 
 /*

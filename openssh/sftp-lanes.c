@@ -28,7 +28,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "copy-lane.h"
 #include "log.h"
 #include "misc.h"
 #include "sshbuf.h"
@@ -40,7 +39,7 @@
 #include "sftp-lanes.h"
 
 /* Time (s) after which a lane that has not opened, or answered, is given up */
-#define OPEN_MAX_S	COPY_LANE_LOGIN_S
+#define OPEN_MAX_S	20
 
 /* Time (s) after which one that did answer, and does no more, is given up */
 #define SILENT_MAX_S	60
@@ -60,17 +59,15 @@
 /* Time (ms) between two looks at whether it has */
 #define WAIT_MS		5
 
-/* Time (ms) between two looks at lanes that open or are due */
+/* Time (ms) between two looks at lanes that open */
 #define TICK_MS		100
 
 static u_int lanes_max = 1;
 static struct sftp_lane_source source;
 static struct sftp_lane lanes[SFTP_LANES];
-static uint64_t tree_left;	/* see sftp_lanes_set_left() */
 static u_int tried = 1;		/* lanes that were opened, with the first */
 static double ticked_s;		/* time of the last sftp_lanes_tick() */
 static struct sshbuf *first_hello;
-static char label[256], label_name[256];
 
 void
 sftp_lanes_max(u_int max)
@@ -82,18 +79,6 @@ void
 sftp_lanes_source(const struct sftp_lane_source *s)
 {
 	source = *s;
-}
-
-int
-sftp_lanes_same_peer(void)
-{
-	return source.same_peer;
-}
-
-const char *
-sftp_lanes_what(void)
-{
-	return source.what == NULL ? "connection" : source.what;
 }
 
 static void
@@ -149,43 +134,16 @@ sftp_lanes_conn(void)
 }
 
 int
-sftp_lanes_wanted(const struct sftp_conn *conn, int upload)
+sftp_lanes_wanted(const struct sftp_conn *conn)
 {
-	if (!upload && source.same_peer)
-		return 0;
 	return lanes_max > 1 && source.open != NULL && lanes[0].conn == conn &&
 	    conn != NULL;
-}
-
-int
-sftp_lanes_expected(void)
-{
-	u_int i;
-
-	for (i = 1; i < SFTP_LANES; i++) {
-		if (lanes[i].state == SFTP_LANE_OPENING ||
-		    lanes[i].state == SFTP_LANE_OPEN)
-			return 1;
-	}
-	return !source.later;
 }
 
 struct sftp_lane *
 sftp_lane(u_int i)
 {
 	return &lanes[i];
-}
-
-void
-sftp_lanes_set_left(uint64_t left)
-{
-	tree_left = left;
-}
-
-uint64_t
-sftp_lanes_left(void)
-{
-	return tree_left;
 }
 
 u_int
@@ -212,24 +170,12 @@ hang_up(struct sftp_lane *lane, int end)
 	lane->in = lane->out = NULL;
 }
 
-static void
-update_label(void)
-{
-	u_int n = sftp_lanes_open();
-
-	if (n > 1)
-		snprintf(label, sizeof(label), "[%u] %.200s", n, label_name);
-	else
-		strlcpy(label, label_name, sizeof(label));
-}
-
 void
 sftp_lane_lose(struct sftp_lane *lane, const char *why)
 {
 	debug("lane %d: %s", (int)(lane - lanes), why);
 	hang_up(lane, 1);
 	lane->state = SFTP_LANE_LOST;
-	update_label();
 }
 
 /* Sends INIT, which fits into any pipe, and marks the lane as opening. */
@@ -277,10 +223,9 @@ sftp_lanes_tick(void)
 		else
 			opening++;
 	}
-	while (tried < lanes_max && (source.may_open == NULL ||
-	    source.may_open(source.ctx, now_s))) {
+	while (tried < lanes_max) {
 		lane = &lanes[tried++];
-		if (source.open(source.ctx, &lane->fd_in, &lane->fd_out,
+		if (source.open(&lane->fd_in, &lane->fd_out,
 		    &lane->pid) == -1) {
 			tried = lanes_max;
 			break;
@@ -288,7 +233,7 @@ sftp_lanes_tick(void)
 		begin_lane(lane, now_s);
 		opening++;
 	}
-	return opening != 0 || tried < lanes_max ? TICK_MS : -1;
+	return opening != 0 ? TICK_MS : -1;
 }
 
 int
@@ -316,7 +261,6 @@ sftp_lane_opened(struct sftp_lane *lane)
 		lane->state = SFTP_LANE_OPEN;
 		debug("lane %d is open after %.2f s", (int)(lane - lanes),
 		    monotime_double() - lane->began_s);
-		update_label();
 	}
 	sshbuf_free(msg);
 	return r == 1;
@@ -407,14 +351,4 @@ sftp_lanes_kill(void)
 		    lanes[i].state == SFTP_LANE_OPEN) && lanes[i].pid > 1)
 			kill(lanes[i].pid, SIGTERM);
 	}
-}
-
-const char *
-sftp_lanes_label(const char *name)
-{
-	if (lanes_max <= 1)
-		return name;
-	strlcpy(label_name, name, sizeof(label_name));
-	update_label();
-	return label;
 }

@@ -55,7 +55,6 @@ struct sftp_lane {
 	uint64_t heard_then;	/* of all lanes, how often, at the last look */
 	double looked_s;	/* time of that look; 0: no reply was due */
 	double silent_s;	/* for so long it sent nothing of what is due */
-	int unused;		/* 1: no file of the tree was given to it yet */
 	struct sshbuf *in;	/* received, and not yet a whole message */
 	struct sshbuf *out;	/* messages that could not be sent yet */
 };
@@ -67,18 +66,8 @@ struct sftp_lane_source {
 	 * process that carries it or -1; or -1 if there can be none. Waits for
 	 * nothing.
 	 */
-	int (*open)(void *ctx, int *in, int *out, pid_t *pid);
-
-	/*
-	 * Returns 1 if one more may be opened at time now_s, in which case it
-	 * will be, else 0. NULL: always.
-	 */
-	int (*may_open)(void *ctx, double now_s);
-	int later;		/* 1: there may never be a reason to */
+	int (*open)(int *in, int *out, pid_t *pid);
 	int logs_in;		/* 1: the process logs in first */
-	int same_peer;		/* 1: sessions of the first one's connection */
-	const char *what;	/* what a lane is to users, in one word */
-	void *ctx;
 };
 
 /* Sets the number of lanes that there are to be, with the first. */
@@ -86,21 +75,6 @@ void	 sftp_lanes_max(u_int lanes);
 
 /* Says where lanes come from. It is copied. */
 void	 sftp_lanes_source(const struct sftp_lane_source *source);
-
-/* Says how many bytes of the tree that is copied now are likely to be left. */
-void	 sftp_lanes_set_left(uint64_t left);
-
-/* Returns what sftp_lanes_set_left() was told last (bytes), or 0. */
-uint64_t sftp_lanes_left(void);
-
-/*
- * Returns 1 if lanes of that source are sessions of the first one's connection,
- * and so end at the same machine, else 0.
- */
-int	 sftp_lanes_same_peer(void);
-
-/* Returns the word for a lane of that source. */
-const char *sftp_lanes_what(void);
 
 /*
  * Says which lane is the first. sftp_lanes_close() is called before it
@@ -120,18 +94,8 @@ int	 sftp_lanes_are_openssh(void);
 /* Returns the first lane's connection, or NULL if there is none. */
 struct sftp_conn *sftp_lanes_conn(void);
 
-/*
- * Returns 1 if conn is the first lane and there may be others for an upload, or
- * else for a download: such copies take the functions of lanes then. Else 0.
- * Sessions of one connection are for uploads: the window of a download is ours.
- */
-int	 sftp_lanes_wanted(const struct sftp_conn *conn, int upload);
-
-/*
- * Returns 1 if there will be more lanes than the first as far as is known: one
- * is open, or opens, or is to be opened whatever comes. Else 0.
- */
-int	 sftp_lanes_expected(void);
+/* Returns 1 if conn is the first lane and there may be others, else 0. */
+int	 sftp_lanes_wanted(const struct sftp_conn *conn);
 
 /* Returns lane i (0 is the first). The others are closed until they open. */
 struct sftp_lane *sftp_lane(u_int i);
@@ -140,7 +104,7 @@ struct sftp_lane *sftp_lane(u_int i);
 u_int	 sftp_lanes_open(void);
 
 /*
- * Begins to open lanes that are due, and gives up those that take longer than
+ * Begins to open the lanes, and gives up those that take longer than
  * 20 s. Time in which nobody calls it does not count. Returns the time (ms)
  * after which to call it again, or -1 if it need not be called.
  */
@@ -172,12 +136,6 @@ void	 sftp_lanes_close(void);
 void	 sftp_lanes_kill(void);
 
 /*
- * Returns a name for the meter, with the number of lanes in front if there are
- * several. Good until the next call; kept up to date while lanes open.
- */
-const char *sftp_lanes_label(const char *name);
-
-/*
  * The messages of a lane.
  *
  * Reads what has come, without waiting. Returns the number of bytes, 0 if none
@@ -190,16 +148,6 @@ ssize_t	 sftp_lane_read(struct sftp_lane *lane);
  * if there is none, or -1 if what comes is no message.
  */
 int	 sftp_lane_message(struct sftp_lane *lane, struct sshbuf *msg);
-
-/*
- * Names a function that takes replies to what was sent before the first lane's
- * server had introduced itself; NULL: nothing was. It returns 1 if it has taken
- * one, else 0.
- */
-void	 sftp_lane_on_early(int (*take)(const struct sshbuf *msg));
-
-/* Returns 1 if that function has taken the message, else 0. */
-int	 sftp_lane_is_early(const struct sshbuf *msg);
 
 /* Takes a message to send. sftp_lane_write() sends it. */
 void	 sftp_lane_queue(struct sftp_lane *lane, const struct sshbuf *msg);

@@ -35,7 +35,6 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
-#include "sftp-auto.h"
 #include "sftp-conn.h"
 #include "sftp-lanes.h"
 #include "sftp-mark.h"
@@ -388,27 +387,7 @@ add_mark(struct sftp_parts_copy *c)
 	    c->f->handle_len);
 }
 
-static void add_lane(struct sftp_tree *, struct sftp_conn *, void *);
-
-/* A job: adds the mark while the first lane copies, then takes the lanes. */
-static int
-mark_job(struct sftp_job *job)
-{
-	struct sftp_parts_copy *c = job->ctx;
-
-	if (add_mark(c) != 0) {
-		debug("\"%s\" is copied over one lane", c->f->path);
-		return 0;
-	}
-	c->plain = 0;
-	sftp_tree_on_lane(sftp_conn_tree(job->conn), add_lane, c);
-	return 0;
-}
-
-/*
- * A lane has opened: it takes part, once there is a mark. If conn is NULL, one
- * begins to open.
- */
+/* A lane has opened: it takes part. */
 static void
 add_lane(struct sftp_tree *tree, struct sftp_conn *conn, void *ctx)
 {
@@ -416,14 +395,7 @@ add_lane(struct sftp_tree *tree, struct sftp_conn *conn, void *ctx)
 	struct sftp_job job = { .conn = conn, .run = sftp_part_job,
 	    .ctx = c };
 
-	if (c->stop)
-		return;
-	if (c->plain == 1) {
-		c->plain = -1;
-		job.conn = c->f->conn;
-		job.run = mark_job;
-		(void)sftp_tree_run(tree, &c->jobs, &job);
-	} else if (conn != NULL && !c->plain)
+	if (!c->stop)
 		(void)sftp_tree_run(tree, &c->jobs, &job);
 }
 
@@ -461,7 +433,7 @@ has_hole(int fd, uint64_t size)
 static int
 is_worth_it(const struct sftp_parallel *f, uint64_t offset)
 {
-	if (!sftp_lanes_wanted(f->conn, f->upload) ||
+	if (!sftp_lanes_wanted(f->conn) ||
 	    f->size < SFTP_PARALLEL_MIN ||
 	    f->size - MINIMUM(offset, f->size) < SFTP_PARALLEL_MIN)
 		return 0;
@@ -623,8 +595,8 @@ leave_mark(struct sftp_parts_copy *c)
 	u_int status = sftp_part_close(c);
 
 	if (may_change(c))
-		error("\"%s\": the %s that was lost could still change it",
-		    c->f->path, sftp_lanes_what());
+		error("\"%s\": the connection that was lost could still "
+		    "change it", c->f->path);
 	if (status != SSH2_FX_OK)
 		(void)forget_unsure(c);
 	while ((file = TAILQ_FIRST(&c->unsure)) != NULL) {
@@ -663,7 +635,7 @@ copy_all(struct sftp_parts_copy *c)
 		if (!end_copy(c))
 			return;
 	}
-	if (interrupted && c->longer && !c->plain)
+	if (interrupted && c->longer)
 		leave_mark(c);
 	else
 		stop_copy(c);
@@ -680,7 +652,7 @@ copy(struct sftp_parts_copy *c)
 	TAILQ_INIT(&c->unsure);
 	arc4random_buf(c->nonce, sizeof(c->nonce));
 	c->mark = xmalloc(c->mark_len);
-	if (c->plain || add_mark(c) == 0) {
+	if (add_mark(c) == 0) {
 		*f->counter = c->parts.done;
 		sftp_tree_stops(sftp_conn_tree(f->conn), &c->stop);
 		copy_all(c);
@@ -713,7 +685,6 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 		sftp_parts_have(&c.parts, offset);
 	} else {
 		c.parts = resumed.parts;
-		sftp_tree_present(tree, c.parts.done);
 		free(resumed.path);
 		resumed.path = NULL;
 	}
@@ -722,13 +693,9 @@ sftp_parallel_copy(const struct sftp_parallel *f, uint64_t offset,
 		if (tree == NULL)
 			own = sftp_tree_of_parts(f->conn, f->upload,
 			    read_reply);
-		/* Without other lanes it is one stream, which needs no mark. */
-		c.plain = !marked && !sftp_lanes_expected();
 		c.longer = marked;
-		sftp_auto_file(&c.parts);
 		if (tree != NULL || own != NULL)
 			copy(&c);
-		sftp_auto_file(NULL);
 		sftp_tree_of_parts_free(own);
 		marked = c.longer;
 	}

@@ -32,7 +32,6 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
-#include "sftp-bottleneck.h"
 #include "sftp-conn.h"
 #include "sftp-inflight.h"
 #include "sftp-lanes.h"
@@ -168,8 +167,7 @@ is_unmarked(const struct copier *k)
 	};
 
 	/* Without a mark, what is there has no gaps. */
-	if (!c->f->upload || c->plain || !c->first || c->stop ||
-	    interrupted || k->lost)
+	if (!c->f->upload || !c->first || c->stop || interrupted || k->lost)
 		return 0;
 	return sftp_mark_is_awaited(&f);
 }
@@ -232,9 +230,7 @@ send_piece(struct copier *k, struct part *part, uint64_t offset, size_t len)
 		id = sftp_request_send_read(k->conn, k->handle, k->handle_len,
 		    offset, len);
 	} else {
-		sftp_bottleneck_now(SFTP_FILES);
 		n = pread(k->f->fd, k->data, len, offset);
-		sftp_bottleneck_now(SFTP_WORKS);
 		/* The stream that copies what is left finds out why. */
 		if (n != (ssize_t)len)
 			return -1;
@@ -343,7 +339,7 @@ mark(struct copier *k)
 {
 	struct sftp_parts_copy *c = k->c;
 
-	if (c->plain || c->stop || c->parts.done - c->marked <
+	if (c->stop || c->parts.done - c->marked <
 	    MAXIMUM(MARK_STEP, MARK_STEP_MARKS * c->mark_len))
 		return;
 	if (!c->f->upload) {
@@ -370,7 +366,6 @@ copied(struct copier *k, struct part *part, size_t len)
 	part->copied += len;
 	k->c->partial += len;
 	*k->f->counter += len;
-	sftp_bottleneck_bytes(len);
 	if (part->copied != part->len)
 		return;
 	k->c->partial -= part->len;
@@ -394,9 +389,7 @@ take_data(struct copier *k, const struct part_request *r, struct sshbuf *msg)
 	if (len > r->len)
 		fatal("Received more data than asked for %zu > %zu", len,
 		    r->len);
-	sftp_bottleneck_now(SFTP_FILES);
 	n = pwrite(k->f->fd, data, len, r->offset);
-	sftp_bottleneck_now(SFTP_WORKS);
 	return n == (ssize_t)len ? n : -1;
 }
 

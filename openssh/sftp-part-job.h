@@ -52,8 +52,6 @@ struct sftp_parts_copy {
 	const struct sftp_parallel *f;
 	struct sftp_parts parts;
 	struct sftp_jobs jobs;	/* one for each lane but the first */
-	int plain;		/* 1: there is no mark yet, as there are no
-				 * lanes yet; -1: there can be none */
 	int stop;		/* 1: an error; what is left is not copied */
 	u_char nonce[SFTP_MARK_NONCE];
 	u_char *mark;		/* room for mark_len bytes */

@@ -37,7 +37,6 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
-#include "sftp-bottleneck.h"
 #include "sftp-conn.h"
 #include "sftp-poll.h"
 #include "sftp-replies.h"
@@ -234,13 +233,11 @@ sftp_replies_deliver(void *ctx)
 		else
 			due++;
 	}
-	sftp_bottleneck_now(SFTP_WAITS);
 	while (due > 1 && poll(pfd, tree->nservers, -1) == -1) {
 		if (errno != EINTR)
 			fatal_f("poll: %s", strerror(errno));
 		refresh_progress_meter(0);
 	}
-	sftp_bottleneck_now(SFTP_WORKS);
 	for (i = 0; i < tree->nservers; i++) {
 		if (pfd[i].fd != -1 && (due == 1 || pfd[i].revents != 0)) {
 			deliver_one(tree, &tree->servers[i]);
@@ -272,13 +269,10 @@ sftp_request_sending(struct sftp_tree *tree, const struct sftp_conn *conn,
 			sftp_fiber_wait(tree->fibers, &s->senders);
 	}
 	/* The server may take no more until its replies are read. */
-	sftp_bottleneck_now(SFTP_WAITS);
 	while (s->lane == NULL && !RB_EMPTY(&s->outstanding) &&
 	    sftp_poll_either(s->fd_in, s->fd_out)) {
 		deliver_one(tree, s);
-		sftp_bottleneck_now(SFTP_WAITS);
 	}
-	sftp_bottleneck_now(SFTP_WORKS);
 	request = xcalloc(1, sizeof(*request));
 	request->id = PEEK_U32(sshbuf_ptr(msg) + 1);
 	request->worker = current_worker(tree);

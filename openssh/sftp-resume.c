@@ -32,7 +32,9 @@
 int
 sftp_resume_ask(const struct sftp_resume *s)
 {
-	return s->have != 0 && s->have <= s->size;
+	return s->have <= s->size &&
+	    (s->have >= SFTP_CHECK_BLOCK_MIN || s->have == s->size) &&
+	    s->have != 0;
 }
 
 uint64_t
@@ -98,6 +100,10 @@ sftp_compare_ask(struct sftp_compare *c, struct sshbuf *m, u_int id,
 	p->id = id;
 	p->start = c->asked;
 	p->len = MINIMUM(c->len - c->asked, c->step);
+	/* The server digests no short piece: the last one gets its part. */
+	if (p->len == c->step && c->len - c->asked - p->len != 0 &&
+	    c->len - c->asked - p->len < SFTP_CHECK_BLOCK_MIN)
+		p->len -= SFTP_CHECK_BLOCK_MIN;
 	c->asked += p->len;
 	return sftp_check_request(m, id, handle, handle_len, p->start, p->len);
 }
@@ -106,12 +112,13 @@ static void
 digest_piece(const struct sftp_compare *c, struct sftp_piece *p)
 {
 	struct sshbuf *b;
+	uint64_t total;
 
 	if ((b = sshbuf_new()) == NULL)
 		fatal_f("sshbuf_new failed");
 	p->digested = 1;
 	p->failed = sftp_check_file(c->fd, p->start, p->len, 0, -1, -1,
-	    b) != 0 || sshbuf_get(b, p->ours, sizeof(p->ours)) != 0;
+	    b, &total) != 0 || sshbuf_get(b, p->ours, sizeof(p->ours)) != 0;
 	sshbuf_free(b);
 }
 

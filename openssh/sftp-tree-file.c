@@ -70,11 +70,6 @@ set_complete(struct sftp_tree *tree, struct worker *w)
 	if (!w->file_incomplete)
 		return;
 	w->file_incomplete = 0;
-	if (w->begun != NULL) {
-		TAILQ_REMOVE(&tree->begun, w, begun_entry);
-		free(w->begun);
-		w->begun = NULL;
-	}
 	tree->slots.incomplete--;
 	wake_open_waiter(tree);
 }
@@ -146,10 +141,6 @@ sftp_tree_begin_file(struct sftp_tree *tree, const char *path)
 	w->incomplete_id = sftp_incomplete_begin(path);
 	free(w->path);
 	w->path = xstrdup(path);
-	if (w->server == &tree->servers[0]) {
-		w->begun = xstrdup(path);
-		TAILQ_INSERT_HEAD(&tree->begun, w, begun_entry);
-	}
 	return 0;
 }
 
@@ -170,36 +161,6 @@ sftp_tree_not_idempotent(struct sftp_tree *tree)
 	/* To a lane that is lost, nothing is sent. */
 	if (!sftp_tree_lost(tree, w->job.conn))
 		w->not_idempotent = 1;
-}
-
-void
-sftp_tree_present(struct sftp_tree *tree, uint64_t bytes)
-{
-	if (tree != NULL)
-		tree->started_bytes -= MINIMUM(bytes, tree->started_bytes);
-}
-
-const char *
-sftp_tree_begun(const struct sftp_tree *tree, int *preserve)
-{
-	const struct worker *w = TAILQ_FIRST(&tree->begun);
-
-	if (w == NULL)
-		return NULL;
-	*preserve = w->job.preserve;
-	return w->begun;
-}
-
-int
-sftp_tree_is_begun(const struct sftp_tree *tree, const char *path)
-{
-	struct worker *w;
-
-	TAILQ_FOREACH(w, &tree->begun, begun_entry) {
-		if (strcmp(w->begun, path) == 0)
-			return 1;
-	}
-	return 0;
 }
 
 void

@@ -28,7 +28,6 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
-#include "sftp-count.h"
 #include "sftp-fiber.h"
 #include "sftp-incomplete.h"
 #include "sftp-lanes.h"
@@ -55,8 +54,8 @@ report_done(const struct worker *w)
 	off_t done = w->file_size;
 	const char *name = strrchr(w->job.src, '/');
 
-	start_progress_meter(sftp_count_label(name == NULL ? w->job.src :
-	    name + 1), w->file_size, &done);
+	start_progress_meter(name == NULL ? w->job.src : name + 1,
+	    w->file_size, &done);
 	stop_progress_meter();
 }
 
@@ -98,15 +97,15 @@ run_file(struct sftp_tree *tree, struct worker *w)
 			sftp_incomplete_say(w->incomplete_id);
 		return r;
 	}
-	logit("\"%s\": copying it again over another %s", w->job.src,
-	    sftp_lanes_what());
+	logit("\"%s\": copying it again over another connection",
+	    w->job.src);
 	sftp_tree_release_file(tree, w, 0);
 	w->job.conn = tree->servers[0].conn;
 	if ((r = w->job.run(&w->job)) != 0 || !not_idempotent)
 		return r;
-	error("\"%s\": may be incomplete: the %s that was lost could still "
-	    "change it", w->job.dst, sftp_lanes_what());
-	return sftp_tree_ended(tree, conn) ? 0 : -1;
+	error("\"%s\": may be incomplete: the connection that was lost could "
+	    "still change it", w->job.dst);
+	return -1;
 }
 
 void
@@ -125,8 +124,6 @@ sftp_tree_run_job(struct sftp_fiber *fiber, void *ctx)
 	if (w->job.depth == 0)
 		showprogress = 0;
 	r = w->job.depth == 0 ? run_file(tree, w) : w->job.run(&w->job);
-	if (w->job.depth == 0)
-		sftp_count_next();
 	if (r != 0)
 		w->jobs->failed = 1;
 	else if (progress && w->job.depth == 0 && w->file_size != 0)
@@ -156,7 +153,6 @@ run_in_caller(struct sftp_tree *tree, struct sftp_job *job)
 	while (tree != NULL &&
 	    (tree->slots.alone || tree->slots.file_jobs != 0))
 		sftp_tree_wait_for_end(tree);
-	sftp_count_next();
 	if (tree == NULL)
 		return sftp_tree_run_alone(job);
 	tree->slots.alone = 1;
@@ -260,8 +256,6 @@ sftp_tree_start(struct sftp_tree *tree, struct sftp_jobs *jobs,
 	job.dst = xstrdup(dst);
 	job.a = *a;
 	job.depth = depth;
-	if (tree != NULL && depth == 0 && (a->flags & SSH2_FILEXFER_ATTR_SIZE))
-		tree->started_bytes += a->size;
 	if (run_in_fiber(tree, jobs, &job) == 0)
 		return;
 	if (run_in_caller(tree, &job) != 0)
@@ -275,9 +269,7 @@ static void
 wait_jobs(struct sftp_tree *tree, struct sftp_jobs *jobs)
 {
 	jobs->waiter = sftp_fiber_current(tree->fibers);
-	tree->waiting++;
 	sftp_fiber_yield(tree->fibers);
-	tree->waiting--;
 }
 
 void

@@ -27,7 +27,6 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
-#include "sftp-bottleneck.h"
 #include "sftp-conn.h"
 #include "sftp-fiber.h"
 #include "sftp-inflight.h"
@@ -108,26 +107,9 @@ take_lane(struct sftp_tree *tree, struct sftp_lane *lane)
 	s->first_sent_s = 0;	/* its RTT is that of the first lane */
 	sftp_conn_set_tree(lane->conn, tree);
 	share(tree);
-	lane->unused = tree->check.src != NULL;
 	check_lanes(tree);
 	if (tree->lane_opened != NULL)
 		tree->lane_opened(tree, lane->conn, tree->lane_ctx);
-}
-
-/*
- * Returns how many bytes are still to be copied. That is known once no fiber
- * starts more files. Before that, half of what was copied is taken to be left.
- */
-static uint64_t
-bytes_left(const struct sftp_tree *tree)
-{
-	uint64_t moved = sftp_bottleneck_moved() - tree->moved_before;
-
-	if (moved >= tree->started_bytes)
-		return 0;
-	if (tree->slots.alone || tree->waiting <= tree->slots.dir_jobs)
-		return moved / 2;
-	return tree->started_bytes - moved;
 }
 
 int
@@ -140,13 +122,8 @@ sftp_tree_sync(struct sftp_tree *tree)
 	/* The copy ends, or there is no need for lanes yet. */
 	if (tree->lanes_s != 0 && now_s < tree->lanes_s)
 		ms = (tree->lanes_s - now_s) * 1000 + 1;
-	else if (tree->lanes_s != 0) {
-		sftp_lanes_set_left(bytes_left(tree));
+	else if (tree->lanes_s != 0)
 		ms = sftp_lanes_tick();
-	}
-	if (tree->lanes_s != 0 && tree->lane_opened != NULL &&
-	    sftp_lanes_expected())
-		tree->lane_opened(tree, NULL, tree->lane_ctx);
 	for (i = 1; i < SFTP_LANES && tree->lanes_s != 0; i++) {
 		if (sftp_lane(i)->state == SFTP_LANE_OPEN)
 			take_lane(tree, sftp_lane(i));
@@ -160,7 +137,7 @@ sftp_tree_use_lanes(struct sftp_tree *tree, struct sftp_conn *conn,
 {
 	struct server *s;
 
-	if (tree == NULL || !sftp_lanes_wanted(conn, upload))
+	if (tree == NULL || !sftp_lanes_wanted(conn))
 		return;
 	s = &tree->servers[0];
 	s->lane = sftp_lane(0);
@@ -228,22 +205,14 @@ sftp_tree_lost(const struct sftp_tree *tree, const struct sftp_conn *conn)
 	return s->lane != NULL && s->lane->state == SFTP_LANE_LOST;
 }
 
-int
-sftp_tree_ended(const struct sftp_tree *tree, const struct sftp_conn *conn)
-{
-	return find(tree, conn)->ended;
-}
-
 void
 sftp_tree_same(struct sftp_tree *tree, const struct sftp_conn *conn, int same)
 {
 	struct server *s = (struct server *)find(tree, conn);
 
 	s->same = same ? 1 : -1;
-	if (!same) {
+	if (!same)
 		debug("a lane has other files: it is not used");
-		s->lane->unused = 0;
-	}
 	/* More files may be copied now. */
 	sftp_fiber_ready_all(tree->fibers, &tree->end_waiters);
 }
@@ -263,7 +232,6 @@ sftp_tree_load(struct sftp_tree *tree, struct worker *w)
 		if (is_open(s) && s->same == 1 && s->load < best->load)
 			best = s;
 	}
-	best->lane->unused = 0;
 	w->server = best;
 	w->job.conn = best->conn;
 	best->load += w->file_size + FILE_COST;

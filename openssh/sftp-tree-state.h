@@ -59,11 +59,8 @@ struct worker {
 	int writes;		/* 1: it writes to the local file dev, ino */
 	dev_t dev;
 	ino_t ino;
-	char *begun;		/* path of a file that the first lane copies,
-				 * until it is complete; or NULL */
 	TAILQ_HEAD(, reply) replies;	/* to be taken by its job */
 	TAILQ_ENTRY(worker) writer_entry;
-	TAILQ_ENTRY(worker) begun_entry;
 };
 
 RB_HEAD(requests, request);
@@ -81,7 +78,6 @@ struct server {
 	struct sftp_lane *lane;	/* NULL: the connection has no other lanes */
 	struct sftp_fiber_list senders;	/* until all that waits is sent */
 	uint64_t load;		/* bytes of the files that it copies now */
-	int ended;		/* 1: a session whose other end is closed */
 	int same;		/* 1: it has the files of the first lane;
 				 * -1: it has not, or is being checked;
 				 * 0: unknown */
@@ -95,16 +91,12 @@ struct sftp_tree {
 	u_int nservers;
 	uint64_t rtt_us;	/* longest round trip of a first request */
 	struct sftp_slots slots;
-	uint64_t moved_before;	/* sftp_bottleneck_moved() as it began */
-	uint64_t started_bytes;	/* sizes of the files that were started */
-	u_int waiting;		/* fibers that start no more until jobs end */
 	u_int descriptor_holders;	/* workers with a local file open */
 	struct request *last_request;	/* the one sent last */
 	struct sftp_fibers *fibers;
 	struct sftp_fiber_list end_waiters;	/* until a file's job ends */
 	struct sftp_fiber_list open_waiters;	/* until a file is complete */
 	TAILQ_HEAD(, worker) writers;	/* workers that write to a file */
-	TAILQ_HEAD(, worker) begun;	/* those with such a file, last first */
 	double began_s;		/* when the copy began */
 	double lanes_s;		/* when lanes may be opened */
 	u_int lanes_next;	/* the lane that is looked at first */
@@ -159,13 +151,6 @@ void	 sftp_tree_wait_for_end(struct sftp_tree *tree);
 void	 sftp_tree_load(struct sftp_tree *tree, struct worker *w);
 void	 sftp_tree_unload(struct worker *w);
 int	 sftp_tree_sync(struct sftp_tree *tree);
-
-/*
- * Returns 1 if conn is that of a session whose server has ended. What a
- * ForceCommand of sshd_config(5) started in its place may have left it running.
- */
-int	 sftp_tree_ended(const struct sftp_tree *tree,
-	    const struct sftp_conn *conn);
 
 /* The tree ends: the lanes no longer belong to it. */
 void	 sftp_tree_leave_lanes(struct sftp_tree *tree);

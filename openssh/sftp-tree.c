@@ -26,9 +26,7 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
-#include "sftp-bottleneck.h"
 #include "sftp-conn.h"
-#include "sftp-count.h"
 #include "sftp-fiber.h"
 #include "sftp-replies.h"
 #include "sftp-slots.h"
@@ -96,12 +94,10 @@ tree_new(u_int handles,
 	tree = xcalloc(1, sizeof(*tree));
 	tree->read_reply = read_reply;
 	tree->slots = slots;
-	tree->moved_before = sftp_bottleneck_moved();
 	sftp_tree_add(tree, handles, conn, in, out);
 	TAILQ_INIT(&tree->end_waiters);
 	TAILQ_INIT(&tree->open_waiters);
 	TAILQ_INIT(&tree->writers);
-	TAILQ_INIT(&tree->begun);
 	config.ctx = tree;
 	if ((tree->fibers = sftp_fibers_new(&config)) == NULL) {
 		free(tree);
@@ -143,8 +139,6 @@ sftp_tree_new(u_int handles,
     void (*read_reply)(struct sftp_conn *conn, struct sshbuf *msg),
     struct sftp_conn *conn, int in, int out)
 {
-	sftp_bottleneck_begin();
-	sftp_count_start();
 	return tree_new(handles, read_reply, conn, in, out);
 }
 
@@ -178,6 +172,4 @@ void
 sftp_tree_free(struct sftp_tree *tree)
 {
 	tree_free(tree);
-	sftp_count_end();
-	sftp_bottleneck_end();
 }

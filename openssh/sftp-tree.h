@@ -142,22 +142,6 @@ const char *sftp_tree_path(const struct sftp_tree *tree);
 void	 sftp_tree_not_idempotent(struct sftp_tree *tree);
 
 /*
- * Notes that a file that was started needs `bytes` less, as these are there
- * already. tree may be NULL.
- */
-void	 sftp_tree_present(struct sftp_tree *tree, uint64_t bytes);
-
-/*
- * Returns the path of the file that the first lane has begun last and that is
- * not complete, or NULL if there is none. Good until the caller waits. Sets
- * *preserve to 1 if it will get the times of its source, else to 0.
- */
-const char *sftp_tree_begun(const struct sftp_tree *tree, int *preserve);
-
-/* Returns 1 if the file at path is still one of these, else 0. */
-int	 sftp_tree_is_begun(const struct sftp_tree *tree, const char *path);
-
-/*
  * Notes that all that makes that file complete has been sent. Replies may be
  * outstanding.
  */

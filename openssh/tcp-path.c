@@ -171,18 +171,3 @@ tcp_path_unacked(int fd)
 #endif
 	return 0;
 }
-
-void
-tcp_path_kernel_sizes(const char *name, int *initial, int *max)
-{
-	char path[64];
-	FILE *f;
-
-	*initial = *max = 0;
-	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/%s", name);
-	if ((f = fopen(path, "r")) == NULL)
-		return;
-	if (fscanf(f, "%*d %d %d", initial, max) != 2)
-		*initial = *max = 0;
-	fclose(f);
-}

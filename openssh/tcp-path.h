@@ -76,11 +76,4 @@ u_int	 tcp_path_waiting(int fd);
  */
 u_int	 tcp_path_unacked(int fd);
 
-/*
- * Gives the second and the third number (bytes) of net.ipv4.NAME, tcp_rmem or
- * tcp_wmem: the initial size of a buffer and its maximum. Both are 0 if they
- * are unknown.
- */
-void	 tcp_path_kernel_sizes(const char *name, int *initial, int *max);
-
 #endif /* TCP_PATH_H */

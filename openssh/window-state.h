@@ -22,7 +22,6 @@
 #include "reader-turn.h"
 #include "send-account.h"
 #include "ssh-rtt.h"
-#include "tcp-limit.h"
 #include "window-budget.h"
 #include "window-control.h"
 
@@ -114,7 +113,6 @@ struct channel_windows {
 	u_int bulks;		/* number of open bulk channels */
 	struct channel_path path;
 	struct channel_sender sender;
-	struct tcp_limit tcp_limit;	/* which TCP buffer limits it */
 	struct reader_turn reader;	/* whether it is read in this turn */
 	int reader_fd;		/* written to for that reader */
 	int wakes;		/* the main loop's wait ends early for us */

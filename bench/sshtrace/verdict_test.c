@@ -196,7 +196,7 @@ static const struct {
 	    "raise net.ipv4.tcp_rmem on this machine" PACKAGE, { 0 } },
 	/* a program has set it */
 	{ VERDICT_RECEIVER_BUFFER, "", { .rcvbuf = 5 * MIB, BOTH } },
-	/* sshd has raised it */
+	/* a program has made it larger than the sysctl allows */
 	{ VERDICT_RECEIVER_BUFFER,
 	    "raise net.ipv4.tcp_rmem on this machine" PACKAGE,
 	    { .rcvbuf = 256 * MIB, BOTH } },

@@ -1,5 +1,6 @@
 """prerm: no version is left with options in its configuration that it refuses.
-On files here; bdp-install does it with the packages."""
+On files here; test_downgrade.py has a running sshd, bdp-install the packages.
+"""
 
 import os
 import re
@@ -22,7 +23,10 @@ def prerm(tmp_path):
     script = tmp_path / "prerm"
     for word, value in (("@PACKAGE@", "openssh-server"),
                         ("@CONFIG@", f"{tmp_path}/sshd_config"),
-                        ("@OPTIONS@", OPTIONS), ("/etc/ssh", str(tmp_path))):
+                        ("/etc/default/ssh", f"{tmp_path}/default"),
+                        ("/etc/ssh", str(tmp_path)), ("systemctl", "false"),
+                        ("/run/sshd.pid", f"{tmp_path}/pid")):
+        assert word in text, word
         text = text.replace(word, value)
     script.write_text(text)
 
@@ -63,18 +67,20 @@ Match User a
 """
 
 
-def test_another_version_takes_over(tmp_path, prerm):
+@pytest.mark.parametrize("words", [
+    ("upgrade", "1:9.2p1-2+deb12u11"), ("remove",),
+    ("remove", "in-favour", "x", "1")])
+def test_another_version_takes_over(tmp_path, prerm, words):
     config(tmp_path, sshd_config=TEXT)
-    said = prerm("upgrade", "1:9.2p1-2+deb12u11")
+    said = prerm(*words)
     assert (tmp_path / "sshd_config").read_text() == LEFT
     assert said.count("\n") == 1
     assert f"openssh-server: {tmp_path}/sshd_config: " in said
-    assert "1:9.2p1-2+deb12u11" in said
-    assert prerm("upgrade", "1:9.2p1-2+deb12u11") == ""
+    assert prerm(*words) == ""
 
 
 @pytest.mark.parametrize("words", [
-    ("upgrade", "1:9.2p1-2+deb12u11+bdp1"), ("remove",),
+    ("upgrade", "1:9.2p1-2+deb12u11+bdp1"),
     ("deconfigure", "in-favour", "x", "1"), ("failed-upgrade", "1")])
 def test_else_nothing_changes(tmp_path, prerm, words):
     config(tmp_path, sshd_config=TEXT)
@@ -91,7 +97,8 @@ def test_included_files(tmp_path, prerm):
     (tmp_path / "all" / "a_conf").rename(tmp_path / "all" / "a.conf")
     (tmp_path / "all" / "b.conf").write_text("Include deep\n")
     said = prerm("upgrade", "1:1")
-    assert said.count("\n") == 3
+    assert said.count(" options of openssh-bdp are now comments, because "
+                      "Debian's openssh refuses them\n") == 3
     for name in ("more", "all/a.conf", "deep"):
         assert "\n#ChannelWindowMax none\n" in \
             "\n" + (tmp_path / name).read_text(), name
@@ -128,7 +135,7 @@ def test_what_it_cannot_write_to(tmp_path, prerm, monkeypatch):
     said = prerm("upgrade", "1:1")
     assert (tmp_path / "sub" / "a").read_text() == line
     assert (tmp_path / "other").read_text() == "#" + line
-    assert "WARNING: version 1:1 refuses" in said
+    assert "WARNING: Debian's openssh refuses" in said
     assert said.endswith(f"They are in:\n{tmp_path}/sub/a\n")
 
 
@@ -143,21 +150,22 @@ def test_a_file_keeps_its_mode_and_link(tmp_path, prerm):
 
 
 def test_all_options_are_known():
-    """debian/tools/lay takes them from here."""
-    with open(os.path.join(DEBIAN, "..", "openssh", "bdp-options.h")) as f:
-        found = re.findall(r"^\tentry\((\w+),", f.read(), re.M)
-    assert "|".join(found) == OPTIONS
-
-
-@pytest.mark.parametrize("path", [
-    "README.md", "debian/README.md", "debian/overlay/NEWS",
-    "debian/overlay/README.Debian", "debian/tests/bdp-install",
-    "debian/tests/test_prerm.py"])
-def test_all_options_are_told(path):
-    """Where the way back to Debian's own packages is."""
+    """Those that have an effect now, and those that older packages took."""
+    with open(os.path.join(DEBIAN, "overlay", "prerm")) as f:
+        assert f"\noptions='{OPTIONS}'\n" in f.read()
     with open(os.path.join(TOP, "openssh", "bdp-options.h")) as f:
-        options = re.findall(r"\tentry\((\w+), ", f.read())
+        found = re.findall(r"^\tentry\((\w+),", f.read(), re.M)
+    assert {"ChannelWindowMax"} <= set(found) <= set(OPTIONS.split("|"))
+
+
+@pytest.mark.parametrize("path, options", [
+    ("README.md", "ChannelWindowMax|TCPCongestion"),
+    ("debian/README.md", OPTIONS),
+    ("debian/overlay/NEWS", OPTIONS),
+    ("debian/overlay/README.Debian", OPTIONS),
+    ("debian/tests/bdp-install", OPTIONS)])
+def test_all_options_are_told(path, options):
+    """Where the way back to Debian's own packages is."""
     with open(os.path.join(TOP, path)) as f:
-        text = f.read().lower()
-    assert len(options) >= 4
-    assert [o for o in options if o.lower() not in text] == []
+        text = f.read()
+    assert [o for o in options.split("|") if o not in text] == []

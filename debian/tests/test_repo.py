@@ -8,7 +8,7 @@ import pytest
 
 DEBIAN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BASE = "1:9.2p1-2+deb12u7"
-OURS = BASE + "+bdp1"
+OURS = BASE + "+bdp2"
 
 for tool in ("reprepro", "gpg", "apt-get"):
     if shutil.which(tool) is None:
@@ -99,9 +99,9 @@ def test_upgrades(repo):
     assert repo.candidate() == OURS
     # The next one replaces it
     (repo.debs / "bookworm" / f"openssh-server_{OURS[2:]}_all.deb").unlink()
-    package(repo.debs / "bookworm", "1:9.2p1-2+deb12u8+bdp1")
+    package(repo.debs / "bookworm", "1:9.2p1-2+deb12u8+bdp2")
     assert repo.make().returncode == 0
-    assert repo.candidate() == "1:9.2p1-2+deb12u8+bdp1"
+    assert repo.candidate() == "1:9.2p1-2+deb12u8+bdp2"
 
 
 def test_altered_is_refused(repo):

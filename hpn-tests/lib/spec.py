@@ -181,19 +181,11 @@ class Spec(Path):
                         "as in ssh_config; the default if left out", OPENSSH)
     ssh_options: list = moves(OPTIONS, "lines of ssh_config", OPENSSH)
     sshd_options: list = moves(OPTIONS, "lines of sshd_config", OPENSSH)
-    logins: int = moves(Whole(0, 9), "log in this often before; with 0, "
+    logins: int = moves(Whole(0, 99), "log in this often before; with 0, "
                         "only ARP resolves the address", OPENSSH)
     agent: bool = moves(FLAG, "the user's key is in an agent only", OPENSSH)
-    contained: bool = moves(FLAG, "sshd has no CAP_NET_ADMIN, as in most "
-                            "containers", OPENSSH)
-    connections: object = moves(
-        OneOf(*range(1, 9), "auto"), "`-X connections=`, of a client of ours",
-        COPIES)
-    unpaced: int = moves(FLAG, "`-X pace=off`: with `connections`", COPIES)
-    sessions: int = moves(Whole(1, 10), "`-X sessions=`, of a client of ours",
-                          COPIES)
-    solid: int = moves(FLAG, "the file has no holes: one with holes is not "
-                       "copied in parts", COPIES)
+    connections: int = moves(
+        Whole(1, 8), "`-X connections=`, of a client of ours", COPIES)
     # What else happens
     reader: dict = moves(
         READER, "a slow reader: reads `rate` bytes a second; or stops after "

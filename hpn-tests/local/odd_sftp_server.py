@@ -21,7 +21,6 @@ or always:
     reorders        replies to reads and writes come in pairs, the second first
     slow            reads and writes take 10 ms each
     no-limits       it doesn't know limits@openssh.com
-    limits-late     it tells its limits once nobody asks for anything
     delays          it answers NUMBER hundredths of a second late
     end-is-once     what asks for more of a directory after its end fails
     end-is-late     and it says so before it says the end, if the end answers
@@ -39,9 +38,6 @@ or always:
                     few replies fit into the socket that nobody has read
     holds           what is read of the first file, but for its start, comes
                     once another file is closed, or nobody asks for anything
-With "openssh-" before FAULT, its extensions and handles are OpenSSH's.
-    openssh         it does nothing odd
-    openssh-seven   but its handles begin at 7
 It leaves in LOG.flights the kinds of requests that came together, in LOG the
 most reads or writes that waited at once, and in LOG.open the most handles that
 were open at once, the most files that were incomplete, and the most files that
@@ -118,9 +114,6 @@ class Server:
         if fault == "one-by-one" and stat.S_ISSOCK(os.fstat(1).st_mode):
             with socket.socket(fileno=os.dup(1)) as s:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
-        self.openssh = (fault or "").startswith("openssh")
-        if self.openssh:
-            fault = fault[len("openssh-"):]
         self.fault, self.number, self.path = fault, int(number), path
         self.transfers = self.most = 0
         self.size = 0 if fault in ("sizeless", "proc") else None
@@ -241,11 +234,6 @@ class Server:
         if kind == INIT:
             extensions = b"" if self.fault == "no-limits" else \
                 string(b"limits@openssh.com") + string(b"1")
-            if self.openssh:
-                extensions += b"".join(
-                    string(name) + string(b"1") for name in
-                    (b"expand-path@openssh.com",
-                     b"users-groups-by-id@openssh.com"))
             self.reply(VERSION, 3, extensions)
             return
         if self.transfer:
@@ -273,30 +261,16 @@ class Server:
         except (OSError, KeyError):     # the latter for a handle
             self.status(number, FAILURE)
 
-    def handle(self, number):
-        """The next one."""
-        if not self.openssh:
-            return b"%d" % number
-        lowest = 7 if self.fault == "seven" else 0
-        return next(handle for handle in
-                    (struct.pack(">I", i) for i in range(lowest, 2000))
-                    if handle not in self.handles and
-                    handle not in self.names)
-
     def one(self, kind, number, m):
         if kind == EXTENDED:
             if m.string() != b"limits@openssh.com" or \
                     self.fault == "no-limits":
                 self.status(number, UNSUPPORTED)
                 return
-            limits = struct.pack(
+            self.reply(REPLY, number, struct.pack(
                 ">QQQQ", 262144, 261120,
                 4096 if self.fault == "wordy" else 261120,
-                self.number if self.fault == "few" else 1000)
-            if self.fault == "limits-late":
-                self.kept.append((REPLY, number, limits))
-            else:
-                self.reply(REPLY, number, limits)
+                self.number if self.fault == "few" else 1000))
         elif kind == REALPATH:
             path = os.path.realpath(m.string())
             self.reply(NAME, number, struct.pack(">I", 1) + string(path) * 2 +
@@ -308,7 +282,7 @@ class Server:
         elif kind in (OPEN, OPENDIR):
             path = m.string()
             flags = m.number() if kind == OPEN else 0
-            handle = self.handle(number)
+            handle = b"%d" % number
             if self.fault == "few" and \
                     len(self.names) + len(self.handles) >= self.number:
                 raise OSError

@@ -1,10 +1,8 @@
-"""A path that has a round trip time, and a server that takes data slowly: what
-holds a copy up at the peer's window, on any machine and whatever its load.
+"""A path that has a round trip time, whatever this machine's load.
 
     slow_path.py relay PORT DELAY_S     stdin and stdout, to that port of
                                         127.0.0.1, each way late by DELAY_S
-    slow_path.py late DELAY_S COMMAND   the same, to and from a command
-    slow_path.py rate BYTES_S           stdin to stdout, no faster than that"""
+    slow_path.py late DELAY_S COMMAND   the same, to and from a command"""
 
 import collections
 import os
@@ -68,19 +66,8 @@ def carry(ways):
                 way.receive()
 
 
-def rate(bytes_s):
-    at_s = time.monotonic()
-    while data := os.read(0, CHUNK):
-        at_s = max(at_s, time.monotonic() - 0.1) + len(data) / bytes_s
-        time.sleep(max(0, at_s - time.monotonic()))
-        while data:
-            data = data[os.write(1, data):]
-
-
 if __name__ == "__main__":
     if sys.argv[1] == "relay":
         relay(int(sys.argv[2]), float(sys.argv[3]))
-    elif sys.argv[1] == "late":
-        late(float(sys.argv[2]), sys.argv[3:])
     else:
-        rate(float(sys.argv[2]))
+        late(float(sys.argv[2]), sys.argv[3:])

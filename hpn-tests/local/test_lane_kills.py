@@ -1,7 +1,6 @@
 """scp and sftp over several connections are killed at random moments, in the
-modes that test_lanes.py and test_auto_lanes.py have not: with -p, by sftp,
-while scp -Z resumes, and with files that are larger than what it may send
-again."""
+modes that test_lanes.py has not: with -p, by sftp, while scp -Z resumes, and
+with files that are larger than what it may send again."""
 
 import os
 

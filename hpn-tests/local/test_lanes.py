@@ -260,7 +260,7 @@ def test_a_lane_that_is_lost_before_its_close_is_answered(large):
     large.serve(more=f"exec {BAD_LANE} close-ends {SERVER} -e")
     assert large.copy("scp", "put", SLOW) == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
-    assert sum(large.moved()) >= SIZE
+    assert large.sent() >= SIZE
 
 
 @BOTH
@@ -455,24 +455,6 @@ def meter(place, direction, out, lanes=4):
 
 
 @BOTH
-def test_the_meter_tells_how_many_connections_there_are(large, direction):
-    """It has more than one in brackets, and one that is lost no more."""
-    out = large.path / "out"
-
-    def shown(label, after):
-        return f"\n{label} " in out.read_text().rpartition(after)[2]
-
-    with meter(large, direction, out) as client:
-        wait_for(lambda: shown("[4] source", after="[3]"))
-        kill(large.pids()[1:3])
-        wait_for(lambda: shown("[2] source", after="[4]"))
-        kill(large.pids()[3:])
-        wait_for(lambda: shown("source", after="[2]"))
-        assert client.wait(100) == 0
-    assert digests(large.dest) == digests(large.source)
-
-
-@BOTH
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_the_meter_tells_of_a_stall(large, direction, lanes):
     out = large.path / "out"
@@ -622,7 +604,7 @@ def test_resume(large, direction, lanes, stock):
     assert status == 0
     assert ("as the mark there says" in error) == bool(stock)
     assert filecmp.cmp(large.source, large.dest, shallow=False)
-    assert sum(large.moved()) < SIZE - 4 * MIB
+    assert large.sent() < SIZE - 4 * MIB
     assert stock or large.digests_asked() > 0
 
 
@@ -660,7 +642,7 @@ def test_resume_without_the_first_part(large, direction, stock, why):
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     # A piece of 8 MiB is compared at a time
     again = 8 if why == "differs" else 1
-    assert sum(large.moved()) <= SIZE - (parts - again - 1) * MIB
+    assert large.sent() <= SIZE - (parts - again - 1) * MIB
 
 
 @BOTH
@@ -671,7 +653,7 @@ def test_what_is_marked_is_compared(large, direction):
         f.write(b"something else")
     assert large.copy("scp", direction, "-Z") == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
-    assert 8 * MIB <= sum(large.moved()) < SIZE - 4 * MIB
+    assert 8 * MIB <= large.sent() < SIZE - 4 * MIB
 
 
 @BOTH
@@ -699,12 +681,12 @@ def test_a_source_that_ends_in_a_mark(large, direction):
     large.dest.write_bytes(large.source.read_bytes())
     assert large.copy("scp", direction, "-Z") == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
-    assert sum(large.moved()) < 2 * MIB
+    assert large.sent() < 2 * MIB
     grow(large, 1000)
     assert large.copy("scp", direction, "-Z", lanes=1) == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     assert large.source.stat().st_size == size + 1000
-    assert sum(large.moved()) < 4 * MIB
+    assert large.sent() < 4 * MIB
 
 
 @BOTH
@@ -761,9 +743,9 @@ def test_resume_a_source_that_grew(large, direction, tool, stock, more):
     assert status == 0, error
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     if not more:
-        assert begin == 0 or sum(large.moved()) < SIZE - (parts - 1) * MIB
+        assert begin == 0 or large.sent() < SIZE - (parts - 1) * MIB
     elif not stock:
-        assert sum(large.moved()) < SIZE + more - (begin - 1) * MIB
+        assert large.sent() < SIZE + more - (begin - 1) * MIB
     elif tool == "-Z":                  # sftp says nothing
         assert "is not what the source begins with" in error
 
@@ -814,7 +796,7 @@ def test_a_beginning_that_cannot_be_compared(large, direction):
     status, error = large.copy("scp", direction, "-Z")
     assert status == 0 and "because of size and time only" in error
     assert filecmp.cmp(large.source, large.dest, shallow=False)
-    assert sum(large.moved()) < 5 * MIB
+    assert large.sent() < 5 * MIB
 
 
 @BOTH
@@ -894,7 +876,7 @@ def test_interrupted_in_sftp(place, direction, stands_still):
     assert count <= LARGE - 96 * MIB + 2 * 4 * MIB
     place.serve()
     assert goes_on(place, direction) == ""
-    assert sum(place.moved()) <= count + 16 * MIB
+    assert place.sent() <= count + 16 * MIB
 
 
 @BOTH
@@ -1004,6 +986,16 @@ def login_place(loopback_place):                        # noqa: F811
     return loopback_place
 
 
+def further_ssh(here, then):
+    """An ssh that runs these lines of a shell first in a further login."""
+    path = here.path("ssh")
+    with open(path, "w") as f:
+        f.write('#!/bin/sh\ncase " $* " in *" -oBatchMode=yes "*)\n'
+                f'{then};;\nesac\nexec {OURS}/ssh "$@"\n')
+    os.chmod(path, 0o755)
+    return path
+
+
 @BOTH
 @pytest.mark.parametrize("words", [
     {}, {"port": "-P1", "server": "scp://root@127.0.0.1:2222/"}],
@@ -1031,16 +1023,12 @@ def test_logins_that_come_too_late(login_place, by):
         os.kill(*here.processes("scp"), signal.SIGTERM)
 
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
-    program, slow = here.path("ssh"), here.path("slow")
-    for path, text in (
-            (slow, "(head -c 200; sleep 5; exec cat) |\n"
-                   "exec socat - TCP:127.0.0.1:2222\n"),
-            (program, f'mkdir {here.path("first")} 2>/dev/null ||\n'
-                      f'set -- -oProxyCommand={slow} "$@"\n'
-                      f'exec {OURS}/ssh "$@"\n')):
-        with open(path, "w") as f:
-            f.write("#!/bin/sh\n" + text)
-        os.chmod(path, 0o755)
+    slow = here.path("slow")
+    with open(slow, "w") as f:
+        f.write("#!/bin/sh\n(head -c 200; sleep 5; exec cat) |\n"
+                "exec socat - TCP:127.0.0.1:2222\n")
+    os.chmod(slow, 0o755)
+    program = further_ssh(here, f'set -- -oProxyCommand={slow} "$@"')
     if by == "itself":
         done = ssh_copy(here, "get", "-l8000000", program=program)
         assert (done.returncode, done.stderr) == (0, "")
@@ -1066,17 +1054,33 @@ def test_logins_that_are_refused(login_place, direction):
     here = login_place
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}",
                      "PasswordAuthentication yes")
-    program = here.path("ssh")
-    with open(program, "w") as f:
-        f.write(f'#!/bin/sh\nmkdir {here.path("first")} 2>/dev/null ||\n'
-                f'set -- -l nosuch "$@"\nexec {OURS}/ssh "$@"\n')
-    os.chmod(program, 0o755)
-    done = ssh_copy(here, direction, program=program)
+    done = ssh_copy(here, direction,
+                    program=further_ssh(here, 'set -- -l nosuch "$@"'))
     assert (done.returncode, done.stderr) == (0, "")
     assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
     assert logins(sshd) == 1
     assert read(sshd.log).count("Invalid user nosuch") == 3
     assert "Failed password" not in read(sshd.log)
+
+
+def test_one_connection_has_one_session(login_place):
+    """Some servers hang up at a second one."""
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
+    done = ssh_copy(here, "put", "-X", "connections=1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
+    assert logins(sshd) == read(sshd.log).count("Starting session: ") == 1
+
+
+def test_through_a_jump_host(login_place):
+    """Each connection has one of its own there."""
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
+    hop = shlex.join(here.ssh("-W", "%h:%p", "root@127.0.0.1"))
+    done = ssh_copy(here, "put", f"-oProxyCommand={hop}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert logins(sshd) == 2 * 4
 
 
 def test_a_master_is_not_shared(login_place):

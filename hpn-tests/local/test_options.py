@@ -1,4 +1,5 @@
-"""ChannelWindowMax: what ssh and sshd make of it, and its man pages."""
+"""ChannelWindowMax: what ssh and sshd make of it, and its man pages. Options
+of earlier releases, which are ignored."""
 
 import collections
 import os
@@ -10,6 +11,7 @@ import pytest
 
 from loopback import OURS, STOCK, needs_root
 from options import KINDS, dump, folder, value          # noqa: F401
+from sftp_tools import SERVER
 
 MIB = 1024 * 1024
 
@@ -147,13 +149,89 @@ def test_match_over_global(folder):
             "-C", f"user={user},addr=192.0.2.1,host=x"])) == means
 
 
+# Of earlier releases
+
+IGNORED = pytest.mark.parametrize(
+    "name", ["QuickStart", "CopyConnections", "CopySessions"])
+BOTH = pytest.mark.parametrize("tool", ["scp", "sftp"])
+
+
+@IGNORED
+@pytest.mark.parametrize("argument", [
+    "yes", "always", "auto", "8", "nonsense", "two words", '"in quotes"'])
+@pytest.mark.parametrize("where", ["file", "other host", "command line"])
+def test_ignored_option(folder, name, argument, where):
+    """With any argument, it changes nothing. A file's has a line at -v, as all
+    that is deprecated."""
+    lines, more = [], []
+    if where == "command line":
+        more = ["-o", f"{name}={argument}"]
+    else:
+        lines = ["Host other"] * (where == "other host") + \
+            [f"{name} {argument}"]
+    stock = dump(folder, "ssh")
+    done = dump(folder, "ssh", *lines, conditions=more)
+    assert (done.returncode, done.stdout, done.stderr) == \
+        (0, stock.stdout, ""), done.stderr
+    assert name.lower() not in done.stdout
+    done = dump(folder, "ssh", *lines, conditions=["-v", *more])
+    told = [line for line in done.stderr.splitlines()
+            if name.lower() in line.lower()]
+    assert len(told) == (where != "command line"), told
+    assert all(line.startswith("debug1: ") for line in told)
+
+
+@IGNORED
+def test_ignored_option_is_not_sshds(folder, name):
+    done = dump(folder, "sshd", f"{name} yes")
+    assert done.returncode == 255 and name in done.stderr
+
+
+@BOTH
+@pytest.mark.parametrize("option", [
+    "connections=auto", "sessions=1", "sessions=10", "sessions=auto",
+    "sessions=", "sessions=nonsense", "pace=off", "pace=on", "pace=nonsense"])
+def test_ignored_option_of_a_copy(tmp_path, tool, option):
+    (tmp_path / "source").write_bytes(b"content")
+    server = tmp_path / "server"
+    server.write_text(f"#!/bin/sh\necho >> {tmp_path}/servers\n"
+                      f"exec {SERVER}\n")
+    server.chmod(0o755)
+    for level, told in ((["-v"], 1), ([], 0)):
+        argv = [f"{OURS}/{tool}", *level, "-X", option, "-D", server]
+        argv += ["-b", "-"] if tool == "sftp" else \
+            [tmp_path / "source", f"x:{tmp_path}/copy"]
+        done = subprocess.run(
+            argv, input=f"put {tmp_path}/source {tmp_path}/copy\n", text=True,
+            capture_output=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "copy").read_bytes() == b"content"
+        lines = [line for line in done.stderr.splitlines()
+                 if option.partition("=")[0] in line]
+        assert len(lines) == told, lines
+        assert all(line.split("scp: ")[-1].startswith("debug1: ")
+                   for line in lines)
+        (tmp_path / "copy").unlink()
+    assert (tmp_path / "servers").read_text() == "\n\n"
+
+
+@BOTH
+@pytest.mark.parametrize("option", ["session=1", "paces=off", "nonsense=1"])
+def test_unknown_option_of_a_copy(tmp_path, tool, option):
+    done = subprocess.run([f"{OURS}/{tool}", "-X", option, "-D", SERVER,
+                           "x:a", "b"], cwd=tmp_path, text=True,
+                          capture_output=True, timeout=300)
+    assert done.returncode != 0 and "Invalid -X option" in done.stderr
+
+
 def lint(page):
-    """What mandoc says of a page, without where: lines move."""
+    """What mandoc says of a page, without where and how often."""
     done = subprocess.run(["mandoc", "-T", "lint", page], text=True,
                           capture_output=True)
     assert done.returncode <= 4, done.stderr
     return collections.Counter(
-        line.split(": ", 2)[2] for line in done.stdout.splitlines())
+        re.sub(r" \(\d+ times\)$", "", line.split(": ", 2)[2])
+        for line in done.stdout.splitlines())
 
 
 @pytest.mark.parametrize("page", ["ssh_config.5", "sshd_config.5"])

@@ -19,6 +19,7 @@ from sftp_tools import OURS, STOCK, SERVER, content, entries, \
     make_tree, run, scp_argv
 
 SIZE = 3 << 20                      # bytes: a dozen requests
+PIECE = 4096                        # bytes: of which the server tells a digest
 BOTH = pytest.mark.parametrize("direction", ["get", "put"])
 
 pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
@@ -40,8 +41,8 @@ def resume(tmp_path):
         ends = (f"x:{source}", dest) if direction == "get" else \
             (source, f"x:{dest}")
         status, error = run(scp_argv(program, "-Z", *options, *ends), tmp_path)
-        moved = sum(int(n) for pair in re.findall(
-            r"bytes read (\d+) written (\d+)", log.read_text()) for n in pair)
+        moved = sum(map(int, re.findall(
+            r"(?:sent data|write .* off \d+) len (\d+)", log.read_text())))
         return status, error, moved
 
     go.source, go.dest, go.log = source, dest, tmp_path / "log"
@@ -49,7 +50,7 @@ def resume(tmp_path):
 
 
 @BOTH
-@pytest.mark.parametrize("have", [0, 1, SIZE // 2, SIZE - 1, SIZE])
+@pytest.mark.parametrize("have", [0, PIECE, SIZE // 2, SIZE - 1, SIZE])
 def test_only_what_is_missing(resume, direction, have):
     resume.dest.write_bytes(resume.source.read_bytes()[:have])
     os.utime(resume.dest, (1, 1))       # it doesn't count
@@ -57,6 +58,16 @@ def test_only_what_is_missing(resume, direction, have):
     assert resume.dest.read_bytes() == resume.source.read_bytes()
     if have == SIZE:
         assert resume.dest.stat().st_mtime == 1
+
+
+@BOTH
+@pytest.mark.parametrize("have", [1, PIECE - 1])
+def test_a_beginning_that_is_too_short_to_compare(resume, direction, have):
+    resume.dest.write_bytes(resume.source.read_bytes()[:have])
+    status, error, moved = resume(direction)
+    assert (status, moved) == (0, SIZE)
+    assert error.count("may not be what the source begins with") == 1, error
+    assert resume.dest.read_bytes() == resume.source.read_bytes()
 
 
 @BOTH
@@ -87,8 +98,8 @@ def test_what_has_changed_is_copied_whole(resume, direction, change):
 def test_times_and_modes(resume, direction):
     resume.source.chmod(0o640)
     os.utime(resume.source, (1234567890, 1234567890))
-    resume.dest.write_bytes(resume.source.read_bytes()[:7])
-    assert resume(direction, "-p") == (0, "", SIZE - 7)
+    resume.dest.write_bytes(resume.source.read_bytes()[:PIECE])
+    assert resume(direction, "-p") == (0, "", SIZE - PIECE)
     st = resume.dest.stat()
     assert (st.st_mode & 0o777, st.st_mtime) == (0o640, 1234567890)
 
@@ -220,10 +231,11 @@ class Session:
     """Sends requests as they are, and reads what comes back. Those in ahead
     go out before the server has said its version."""
 
-    def __init__(self, *options, server=SERVER, ahead=()):
+    def __init__(self, *options, server=SERVER, ahead=(), stderr=None):
         self.process = subprocess.Popen([server, *options],
                                         stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, bufsize=0)
+                                        stdout=subprocess.PIPE, bufsize=0,
+                                        stderr=stderr)
         deadline = threading.Timer(120, self.process.kill)
         deadline.start()
         self.send(INIT, *ahead)
@@ -328,31 +340,64 @@ def test_check_file(tmp_path, session):
         digest(0, 300000) + digest(300000, 600000) + digest(600000, None)
     assert check(handle, "md5", 0, 0, 0) == UNSUPPORTED
     assert check(handle, "", 0, 0, 0) == UNSUPPORTED
-    assert check(handle, "sha256", 0, 0, 255) == FAILURE
+    assert check(handle, "sha256", 0, 0, PIECE - 1) == FAILURE
     assert check(handle, "sha256", 2**64 - 1, 0, 0) == FAILURE
     assert check(b"none", "sha256", 0, 0, 0) == FAILURE
     assert check(session.open(tmp_path, kind=11), "sha256", 0, 0, 0) == FAILURE
-    # 2 GiB in blocks of 256 would be a reply of 256 MiB
+    # 2 GiB in the smallest blocks would be a reply of 16 MiB
     os.truncate(tmp_path / "file", 2 << 30)
-    assert check(handle, "sha256", 0, 0, 256) == FAILURE
-    assert check(handle, "sha256", 0, 1000, 1000) == digest(0, 1000)
+    assert check(handle, "sha256", 0, 0, PIECE) == FAILURE
+    assert check(handle, "sha256", 0, 5000, 5000) == digest(0, 5000)
+
+
+def test_check_file_tells_of_no_few_bytes(tmp_path, session):
+    """A digest of one byte is as good as the byte. The end of a file may be
+    short."""
+    data = content(3 * PIECE + 1)
+    (tmp_path / "file").write_bytes(data)
+    handle, check = session.open(tmp_path / "file"), session.check
+    for start, length, block in ((0, 1, 0), (0, PIECE - 1, 0),
+                                 (1, 3 * PIECE - 1, PIECE),
+                                 (0, PIECE + 1, PIECE)):
+        assert check(handle, "sha256", start, length, block) == FAILURE
+    for start, length, block in ((0, PIECE, 0), (1, PIECE, PIECE),
+                                 (3 * PIECE, 0, 0), (3 * PIECE, 1, 0)):
+        end = start + length if length else len(data)
+        assert check(handle, "sha256", start, length, block) == \
+            hashlib.sha256(data[start:end]).digest()
 
 
 @pytest.mark.parametrize("options,allowed", [
-    (("-R",), True), (("-p", "open,close,read"), True),
-    (("-P", "write,remove"), True),
+    ((), True), (("-R",), True), (("-p", "open,close,read"), False),
+    (("-P", "write,remove"), False),
     (("-P", "read"), False), (("-P", "check-file"), False),
-    (("-p", "open,close,check-file"), False),
-    (("-p", "open,close,read", "-P", "check-file"), False)])
-def test_check_file_tells_what_read_may(tmp_path, options, allowed):
-    """A digest of one byte is as good as the byte."""
+    (("-p", "open,close,check-file"), True),
+    (("-p", "open,close,check-file", "-P", "write"), True),
+    (("-p", "open,close,check-file", "-P", "check-file"), False)])
+def test_check_file_is_named_by_a_list(tmp_path, options, allowed):
+    """If there is one."""
     (tmp_path / "file").write_bytes(b"secret")
     session = Session(*options)
     assert (b"check-file" in session.extensions) == allowed
     handle = session.open(tmp_path / "file")
-    assert session.check(handle, "sha256", 1, 1, 0) == \
-        (hashlib.sha256(b"e").digest() if allowed else DENIED)
+    assert session.check(handle, "sha256", 0, 0, 0) == \
+        (hashlib.sha256(b"secret").digest() if allowed else DENIED)
     session.end()
+
+
+def test_check_file_is_logged(tmp_path):
+    """Once a file, and what was read for it as read."""
+    (tmp_path / "file").write_bytes(content(700000))
+    with open(tmp_path / "log", "w") as log:
+        session = Session("-e", "-l", "info", stderr=log)
+    handle = session.open(tmp_path / "file")
+    for start in (0, 300000):
+        session.check(handle, "sha256", start, 0, 0)
+    session.end()
+    log = (tmp_path / "log").read_text()
+    assert log.count("check-file ") == 1
+    assert f'check-file "{tmp_path}/file"\n' in log
+    assert f'close "{tmp_path}/file" bytes read 1100000 written 0' in log
 
 
 def test_check_file_of_what_is_open_for_writing(tmp_path, session):
@@ -365,8 +410,8 @@ def test_check_file_of_what_is_open_for_writing(tmp_path, session):
     assert session.check(handle, "sha256", 0, 1, 0) == NO_SUCH_FILE
     assert session.check(handle, "sha256", 6, 0, 0) == NO_SUCH_FILE
     handle = session.open(tmp_path / "file", flags=READ | WRITE)
-    assert session.check(handle, "sha256", 0, 1, 0) == \
-        hashlib.sha256(b"s").digest()
+    assert session.check(handle, "sha256", 0, 0, 0) == \
+        hashlib.sha256(b"secret").digest()
 
 
 @read_only_too("session", indirect=True)

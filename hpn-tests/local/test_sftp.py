@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from sftp_tools import (HERE, LARGE, OURS, SERVER, SMALL, client, content,
-                        copy, digests, entries, hears_interrupts, make_tree,
-                        run, scp, sftp)
+from sftp_tools import (HERE, LARGE, OURS, SERVER, SMALL, STOCK, client,
+                        content, copy, digests, entries, hears_interrupts,
+                        make_tree, run, scp, sftp)
 
 ODD = os.path.join(HERE, "odd_sftp_server.py")
 MIB = 1 << 20
@@ -60,23 +60,52 @@ def test_tree(tmp_path, tree, tool, direction):
     assert entries(tree) == entries(tmp_path / "copy")
 
 
+@pytest.mark.parametrize("size", [0, 1, 32768, 255 * 1024])
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
-@pytest.mark.parametrize("kind, asked", [("file", ["lstat"]),
-                                         ("tree", ["lstat"]),
-                                         ("link", ["lstat", "stat"])])
-def test_source_is_looked_at_once(tmp_path, tool, kind, asked):
-    """Unless it is a link, which says nothing of what it leads to."""
-    (tmp_path / "file").write_bytes(content(SMALL))
-    os.utime(tmp_path / "file", (1234567890, 1234567890))
-    (tmp_path / "link").symlink_to("file")
-    (tmp_path / "tree").mkdir(mode=0o750)
-    status, error = copy(tmp_path, tool, "get",
-                         program(tmp_path, SERVER, "-e", "-l", "DEBUG3"),
-                         tmp_path / kind, tmp_path / "copy", "-rp")
-    assert status == 0
-    assert re.findall(r"request \d+: (l?stat)", error) == asked, error
-    assert entries(tmp_path / "copy") == \
-        entries(tmp_path / ("file" if kind == "link" else kind))
+@pytest.mark.parametrize("direction", ["get", "put"])
+def test_small_file_over_a_longer_one(tmp_path, direction, tool, size):
+    source, dest = tmp_path / "source", tmp_path / "dest"
+    source.write_bytes(content(size))
+    os.utime(source, (1234567890, 1234567890))
+    dest.write_bytes(b"there before, and longer" * 20000)
+    assert copy(tmp_path, tool, direction, SERVER, source, dest) == (0, "")
+    assert dest.read_bytes() == source.read_bytes()
+    assert os.stat(dest).st_mtime == 1234567890
+
+
+@pytest.mark.parametrize("direction", ["get", "put"])
+@pytest.mark.parametrize("target", ["no/dest", "/dev/full"])
+def test_errors_of_a_target_are_stocks(tmp_path, direction, target):
+    if not os.path.exists(f"{STOCK}/scp"):
+        pytest.skip("no build/stock: see \"make stock\"")
+    (tmp_path / "source").write_bytes(content(SMALL))
+    (stock, stock_says), (ours, says) = (
+        copy(tmp_path, "scp", direction, SERVER, tmp_path / "source",
+             tmp_path / target, build=build) for build in (STOCK, OURS))
+    assert ours == stock == 1
+    assert says == stock_says.replace(STOCK, OURS) and target in says
+
+
+def test_source_of_unknown_size(tmp_path):
+    with open("/proc/version", "rb") as f:
+        version = f.read()
+    for ends in (("/proc/version", "x:dest"), ("x:/proc/version", "get")):
+        assert scp(tmp_path, SERVER, *ends) == (0, "")
+    assert (tmp_path / "dest").read_bytes() == version
+    assert (tmp_path / "get").read_bytes() == version
+
+
+@pytest.mark.parametrize("options, ends", [
+    ([], ["10 4"]), (["-p"], ["10 10 4"]),
+    (["-p", "-X", "files=1"], ["10", "10", "4"])])
+def test_the_end_of_an_upload(tmp_path, odd, options, ends):
+    """The requests that set size and attributes, and the close, wait for the
+    data to be acknowledged, but not for each other."""
+    (tmp_path / "source").write_bytes(content(MIB))
+    assert scp(tmp_path, odd(), *options, "source", "x:dest") == (0, "")
+    assert digests(tmp_path / "dest") == digests(tmp_path / "source")
+    flights = (tmp_path / "log.flights").read_text().splitlines()
+    assert flights[-len(ends):] == ends
 
 
 def test_tree_from_one_server_to_another(tmp_path, tree):
@@ -144,87 +173,7 @@ def test_large_file_in_a_tree_has_its_meter(tmp_path, tree):
     empty += sum(os.stat(tree / "0" / "deep" / str(k)).st_size == 0
                  for k in range(0, 50, 10))
     assert len(done) == files - empty
-    assert sum("large" in line for line in done) == 1
-    counts = [re.match(r"(\d+) of (\d+) .", line).groups() for line in done]
-    begun, found = ([int(count) for count in column]
-                    for column in zip(*counts))
-    assert sorted(set(begun)) == begun and begun[-1] <= files
-    assert sorted(found) == found and found[-1] == files
-    assert all(n <= m for n, m in zip(begun, found))
-
-
-@pytest.mark.parametrize("direction", ["get", "put"])
-@pytest.mark.parametrize("server, size", [("ours", LARGE),
-                                          ("no-limits", SMALL)])
-def test_files_are_counted_before_they_are_copied(tmp_path, odd, direction,
-                                                  server, size):
-    """Both are copied one by one: large ones, and where there is one job."""
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    for i in range(3):
-        (tree / f"file{i}").write_bytes(content(size))
-        (tree / f"link{i}").symlink_to("file0")
-    (tree / "folder").mkdir()
-    argv = (f"x:{tree}", "copy") if direction == "get" else \
-        ("tree", f"x:{tmp_path}/copy")
-    assert on_terminal(tmp_path, f"{OURS}/scp", "-r", "-D",
-                       SERVER if server == "ours" else odd(server),
-                       *argv) == 0
-    lines = re.findall(r"^(\d+ of \d+) (\w{4})\d +100%",
-                       (tmp_path / "out").read_text(errors="replace"), re.M)
-    found = 6 if direction == "put" else 3
-    for i, (label, kind) in enumerate(lines):
-        found += direction == "get" and kind == "link"  # once it was followed
-        assert label == f"{i + 1} of {found}", lines
-    assert len(lines) == 6
-
-
-NAMED = {   # words after the options; labels of the meters
-    "put": ("a0 a1 b x:copy", "1 of 3 a0, 2 of 3 a1, 3 of 3 b"),
-    "pattern": ("x:a? x:b copy", "1 of 3 a0, 2 of 3 a1, 3 of 3 b"),
-    "between": ("-3 x:a? y:copy", "1 of 2 a0, 2 of 2 a1"),
-    "trees": ("-r a0 tree tree b x:copy",
-              "1 of 4 a0, 2 of 4 c, 3 of 4 c, 4 of 4 b"),
-    "one": ("x:b copy", "b"),
-}
-
-
-@pytest.mark.parametrize("words, labels", NAMED.values(), ids=list(NAMED))
-def test_names_are_counted(tmp_path, words, labels):
-    names_to_count(tmp_path)
-    words = re.sub(r"(\b[xy]:)", rf"\g<1>{tmp_path}/", words).split()
-    assert on_terminal(tmp_path, f"{OURS}/scp", "-D", SERVER, *words) == 0
-    assert meters(tmp_path) == labels.split(", ")
-
-
-def names_to_count(folder):
-    for name in ("a0", "a1", "b", "tree/c"):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(content(SMALL))
-    (folder / "copy").mkdir()
-
-
-def meters(folder):
-    text = (folder / "out").read_text(errors="replace")
-    return re.findall(r"^((?:\d+ of \d+ )?\w+) +100%", text, re.M)
-
-
-def test_names_of_sftp_are_counted(tmp_path):
-    names_to_count(tmp_path)
-    (tmp_path / "batch").write_text(
-        f"get {tmp_path}/a? copy\nget {tmp_path}/b copy\n"
-        f"put -r tree {tmp_path}/copy\nput a? {tmp_path}/copy\n")
-    assert on_terminal(tmp_path, "sh", "-c",
-                       f"{OURS}/sftp -D {SERVER} < batch") == 0
-    assert meters(tmp_path) == ["1 of 2 a0", "2 of 2 a1", "b", "1 of 1 c",
-                                "1 of 2 a0", "2 of 2 a1"]
-
-
-def test_one_file_is_not_counted(tmp_path):
-    (tmp_path / "source").write_bytes(content(SMALL))
-    assert on_terminal(tmp_path, f"{OURS}/scp", "-D", SERVER, "source",
-                       f"x:{tmp_path}/copy") == 0
-    assert re.search(r"^source +100%", (tmp_path / "out").read_text(), re.M)
+    assert sum(line.startswith("large ") for line in done) == 1
 
 
 def test_rate_is_of_the_file_that_is_shown(tmp_path):
@@ -246,69 +195,6 @@ def test_no_meter_without_a_terminal(tmp_path):
                            f"x:{tmp_path}/copy"], cwd=tmp_path, timeout=300,
                           capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-
-
-LIMITED = (r"(\d+\.\d) MB in \d+\.\d s, limited by ([\w' ]+); time: "
-           r"connection (\d+) %, requests (\d+) %, rate given (\d+) %, "
-           r"local files \d+ %, else \d+ %; CPU: own \d+ %, ssh's \d+ %$")
-
-
-def limited(tmp_path, odd, direction, *options, mib=4):
-    """What limited a transfer with a server that takes 0.05 s for a reply, and
-    the percentages of time."""
-    (tmp_path / "source").write_bytes(content(mib << 20))
-    status, error = run([f"{OURS}/sftp", "-v", *options, "-b", "-", "-D",
-                         odd("delays", 5)], tmp_path,
-                        input=f"{direction} source copy\n")
-    assert status == 0
-    (count, what, *percents), = re.findall(LIMITED, error, re.M)
-    assert float(count) == pytest.approx((mib << 20) / 1e6, abs=0.06)
-    return what, *map(int, percents)
-
-
-@pytest.mark.parametrize("direction", ["get", "put"])
-def test_limited_by_requests(tmp_path, odd, direction):
-    what, connection, requests, _ = limited(tmp_path, odd, direction, "-R",
-                                            "1")
-    assert what == "the number of requests"
-    assert requests > 50 and connection < 50
-
-
-@pytest.mark.parametrize("direction, options", [
-    ("get", ()), ("put", ()), ("get", ("-R", "12"))])
-def test_limited_by_the_connection(tmp_path, odd, direction, options):
-    """The last has all its requests under way, but more would wait, too."""
-    what, connection, requests, _ = limited(tmp_path, odd, direction,
-                                            *options, mib=16)
-    assert what == "the connection"
-    assert connection > 50 and requests < 50
-
-
-@pytest.mark.parametrize("direction", ["get", "put"])
-def test_limited_by_the_rate_given(tmp_path, direction):
-    (tmp_path / "source").write_bytes(content(1 << 20))
-    status, error = run([f"{OURS}/sftp", "-v", "-l", "4000", "-b", "-", "-D",
-                         SERVER], tmp_path,
-                        input=f"{direction} source copy\n")
-    assert status == 0
-    assert re.search(LIMITED, error, re.M).group(2) == "the rate given"
-
-
-def test_what_limited_is_said_once_and_asked_for(tmp_path, tree):
-    """A tree is one transfer; without -v, and without data, nothing."""
-    (tmp_path / "copy").mkdir()
-    get = f"get -r {tree} copy\n"
-    status, error = run([f"{OURS}/sftp", "-v", "-b", "-", "-D", SERVER],
-                        tmp_path, input=get * 2)
-    assert status == 0
-    (count, *_), = re.findall(LIMITED, error, re.M)
-    total = sum(path.stat().st_size for path in tree.rglob("*")
-                if path.is_file())
-    assert float(count) == pytest.approx(2 * total / 1e6, abs=0.06)
-    for options, batch in (((), get), (("-v",), "ls\n")):
-        error = run([f"{OURS}/sftp", *options, "-b", "-", "-D", SERVER],
-                    tmp_path, input=batch)[1]
-        assert "limited by" not in error
 
 
 # Whichever of reading and sending comes first finds the end; for scp sending

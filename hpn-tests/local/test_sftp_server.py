@@ -9,14 +9,12 @@ import subprocess
 import pytest
 
 from loopback import OURS, stands_still, wait_until
-from wire_names import wire_name
 
 KIB = 1024
 F_SETPIPE_SZ, PAGE = 1031, 4096         # Linux
 FILE, READ = 8 << 20, 255 * KIB
 REQUESTS = 1000
 PATIENCE_S = 60
-END_SESSION = wire_name("BDP_END_SESSION").encode()
 
 
 def string(data):
@@ -82,35 +80,6 @@ def test_a_client_that_reads_slowly(full):
     """Two answers or three wait for it, not all that it asked for."""
     server, before = full
     assert peak_kib(server.pid) - before < 2048
-
-
-def test_session_that_ends_sends_all(tmp_path):
-    """The client reads nothing until the server has seen the request."""
-    with opened(tmp_path / "file", READ) as (server, handle):
-        server.stdin.write(
-            read_request(1, handle, 0) + read_request(2, handle, READ) +
-            message(200, struct.pack(">I", 3),
-                    string(END_SESSION), struct.pack(">I", 2)))
-        wait_until("the server stands still",
-                   lambda: stands_still(server.pid), PATIENCE_S)
-        answers = server.stdout.read()
-        assert answers[4 + 9 + READ:].count(b"Success") == 1, len(answers)
-        assert server.wait(PATIENCE_S) == 0
-
-
-def test_nothing_is_done_behind_the_end_of_a_session(tmp_path):
-    """Though it came in one piece with the request to end."""
-    new = tmp_path / "new"
-    with opened(tmp_path / "file", READ) as (server, handle):
-        server.stdin.write(
-            read_request(1, handle, 0) + read_request(2, handle, READ) +
-            message(200, struct.pack(">I", 3),
-                    string(END_SESSION), struct.pack(">I", 2)) +
-            message(14, struct.pack(">I", 4), string(bytes(new)),
-                    struct.pack(">I", 0)))
-        assert server.stdout.read().count(b"Success") == 1
-        assert server.wait(PATIENCE_S) == 0
-    assert not new.exists()
 
 
 def test_a_client_that_goes(full):

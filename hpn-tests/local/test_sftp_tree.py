@@ -602,8 +602,7 @@ def test_what_was_compared_is_written_here(tmp_path):
     os.link(dest, compared)
     other.write_bytes(content(100000, 2))
     server = program(tmp_path / "server", "exec " + shlex.join(
-        [sys.executable, BETWEEN, SERVER, "replace", "digest", str(dest),
-         str(other)]))
+        [sys.executable, BETWEEN, SERVER, str(dest), str(other)]))
     assert scp(tmp_path, server, "-Z", f"x:{source}", "dest") == (0, "")
     assert not other.exists()
     assert compared.read_bytes() == source.read_bytes()

@@ -1,13 +1,11 @@
 """What goes over the wire, as a stock peer sees it."""
 
-import contextlib
-import os
 import re
 
 import pytest
 
-from hostile import (MSG_REQUEST, MSG_WINDOW_ADJUST, PING, Client, Raw,
-                     Server)
+from hostile import (MSG_OPEN, MSG_REQUEST, MSG_WINDOW_ADJUST, PING, Client,
+                     Raw, Server)
 from loopback import (OURS, STOCK, place,      # noqa: F401
                       read, wait_until)
 from wire_names import wire_name
@@ -19,12 +17,12 @@ FIRST_OF_SERVICES = 50                  # below it there are keys (RFC 4250)
 
 def extensions(log):
     """Names in EXT_INFO, in their order, as a debugging log tells them."""
-    return re.findall(r"(?:kex_ext_info_\w+|bounded_input_got): "
+    return re.findall(r"(?:kex_ext_info_\w+|ext_info_got): "
                       r"(\S+?)(?:=<| \(unrec)", log)
 
 
 @pytest.mark.parametrize("said_by", ["sshd", "ssh"])
-def test_our_extension_is_the_last(place, said_by):     # noqa: F811
+def test_our_extensions_are_the_last(place, said_by):   # noqa: F811
     trees = (OURS, STOCK) if said_by == "sshd" else (STOCK, OURS)
     sshd = place.sshd(trees[0], "LogLevel DEBUG2")
     done = place.run(place.ssh("root@127.0.0.1", "true", tree=trees[1],
@@ -38,7 +36,8 @@ def test_our_extension_is_the_last(place, said_by):     # noqa: F811
                              "ping@openssh.com"]
         # 10.5p1 has one more; after the login a second EXT_INFO may follow
         assert names[3:end] in ([], ["agent-forward"])
-        assert names[end + 1:end + 2] in ([], ["server-sig-algs"])
+        assert names[end + 1] == wire_name("BDP_LAST_CHANNEL")
+        assert names[end + 2:end + 3] in ([], ["server-sig-algs"])
     else:
         names = extensions(read(sshd.log))
         assert names == ["ext-info-in-auth@openssh.com",
@@ -46,6 +45,7 @@ def test_our_extension_is_the_last(place, said_by):     # noqa: F811
 
 
 # A command that ends before ssh has said EOF would race with that.
+STOCKS_LOGIN = "PreferredAuthentications=none,publickey"
 COMMANDS = ["cat", f"cat; head -c {900 * KIB} /dev/zero",
             "cat; head -c 5 /dev/zero"]
 
@@ -53,14 +53,12 @@ COMMANDS = ["cat", f"cat; head -c {900 * KIB} /dev/zero",
 def conversation(place, ssh, sshd, command):            # noqa: F811
     """Kinds of messages that ssh sent and received, by its own log. (It has
     no line for data, adjusts and pings: those are below.) What the server says
-    of a command's end comes in any order. ssh remembers no other login
-    (QuickStart)."""
+    of a command's end comes in any order. The login is stock's, see
+    test_login.py."""
     server = place.sshd(sshd)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(place.path("quick_hosts"))
     done = place.run(["sh", "-c", '"$@" < /dev/null 2>&1 > /dev/null', "sh",
-                      *place.ssh("root@127.0.0.1", command, tree=ssh,
-                                 level="DEBUG3")])
+                      *place.ssh("-o", STOCKS_LOGIN, "root@127.0.0.1", command,
+                                 tree=ssh, level="DEBUG3")])
     server.terminate()
     server.wait()
     assert done.returncode == 0, done.stdout
@@ -74,9 +72,12 @@ def conversation(place, ssh, sshd, command):            # noqa: F811
 @pytest.mark.parametrize("command", COMMANDS)
 def test_conversations_are_stocks(place, command):      # noqa: F811
     stock = conversation(place, STOCK, STOCK, command)
-    assert 90 in stock[0] and 91 in stock[1] and MSG_CLOSE in stock[2]
+    assert MSG_OPEN in stock[0] and 91 in stock[1] and MSG_CLOSE in stock[2]
     assert conversation(place, OURS, STOCK, command) == stock
     assert conversation(place, STOCK, OURS, command) == stock
+    # The command goes right behind the session's opening
+    stock[0].remove(MSG_REQUEST)
+    stock[0].insert(stock[0].index(MSG_OPEN) + 1, MSG_REQUEST)
     assert conversation(place, OURS, OURS, command) == stock
 
 

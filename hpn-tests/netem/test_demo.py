@@ -41,7 +41,7 @@ def test_demo():
                                          for side in demo.CASES)
         assert packages > 3 * debian
         assert client_only > 0.8 * debian
-    assert rows["scp up", "client, auto"]["goodput"] > \
+    assert rows["scp up", "client, 8"]["goodput"] > \
         1.5 * rows["scp up", "client only"]["goodput"]
     for side in ("packages", "ours, raised"):
         assert rows["ssh host cat", side]["share"] >= 0.95

@@ -89,7 +89,7 @@ def test_client_killed(scene, measured):
 
 
 @scenario("client-alive", ours=transfer(
-    "100m-1s", "get", 3 * 10**6, client="stock", contained=True,
+    "100m-1s", "get", 3 * 10**6, client="stock",
     tcp_buffers={"client": "raised", "server": "default"},
     sysctls={"server": {"tcp_wmem": "4096 16384 32768"}},
     sshd_options=["ClientAliveInterval 2", "ClientAliveCountMax 1"]))

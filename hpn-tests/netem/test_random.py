@@ -19,8 +19,6 @@ RESULTS = os.path.join(lab.BUILD, "random")
 
 # Draws that fail, and until when
 KNOWN = {
-    219: "our sshd has a large send buffer: after sftp has paused, TCP sends "
-         "its whole congestion window at once (DESIGN)",
     **dict.fromkeys((279, 376, 455), "with jitter HyStart ends slow start "
                     "early after a login's small messages: raw TCP after 20 of "
                     "them has less than ours"),

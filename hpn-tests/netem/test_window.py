@@ -37,6 +37,22 @@ def test_close_says_how_it_went(scene):
     assert rate == pytest.approx(t.goodput(), rel=0.03)
 
 
+def relayed(**fields):
+    return transfer("1g-200ms", "put", GB // 20, via="relay", **fields)
+
+
+@scenario("relay-put", login=relayed(), shared=relayed(channels=1),
+          stock=relayed(client="stock"))
+def test_early_requests_through_a_relay(scene, measured):
+    """Where TCP's round trips are not the path's, requests right behind
+    CHANNEL_OPEN cost an upload no goodput, at a login and through a
+    ControlMaster. A stock client sends them a round trip later."""
+    stock = scene["stock"].goodput()
+    for key in ("login", "shared"):
+        measured.at_least(f"{key}, of a stock client's goodput",
+                          scene[key].goodput() / stock, 0.95, "{:.2f}")
+
+
 @scenario("repeats", one=AGAIN, two=AGAIN, lost=LOSING, again=LOSING,
           other=LOSING.but(seed=2))
 def test_virtual_time_repeats(scene, measured):

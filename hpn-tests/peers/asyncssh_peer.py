@@ -1,7 +1,7 @@
 """A client of asyncssh, and a server:
 
     asyncssh_peer.py sftp|exec get|put HOST PORT KEY SOURCE COPY
-    asyncssh_peer.py serve PORT HOSTKEY USERKEY.pub
+    asyncssh_peer.py serve PORT HOSTKEY USERKEY.pub [SOFTWARE]
 """
 
 import asyncio
@@ -35,9 +35,9 @@ async def run(process):
     await process.wait_closed()
 
 
-async def serve(port, host_key, user_key):
+async def serve(port, host_key, user_key, software=()):
     await asyncssh.listen("0.0.0.0", int(port), reuse_address=True,
-                          server_host_keys=[host_key],
+                          server_host_keys=[host_key], server_version=software,
                           authorized_client_keys=user_key, encoding=None,
                           process_factory=run, sftp_factory=True)
     await asyncio.Event().wait()

@@ -1,7 +1,7 @@
 """A client of paramiko, and a server:
 
     paramiko_peer.py sftp|exec get|put HOST PORT KEY SOURCE COPY
-    paramiko_peer.py serve PORT HOSTKEY USERKEY.pub
+    paramiko_peer.py serve PORT HOSTKEY USERKEY.pub [SOFTWARE]
 """
 
 import contextlib
@@ -106,12 +106,14 @@ class Server(paramiko.ServerInterface):
         channel.close()
 
 
-def serve(port, host_key, user_key):
+def serve(port, host_key, user_key, software=None):
     with open(user_key) as f:
         user = f.read().split()[1]
     listener = socket.create_server(("", int(port)))
     while True:
         transport = paramiko.Transport(listener.accept()[0])
+        if software:
+            transport.local_version = f"SSH-2.0-{software}"
         transport.add_server_key(paramiko.Ed25519Key(filename=host_key))
         transport.set_subsystem_handler("sftp", paramiko.SFTPServer, Files)
         # Whatever a client sends in its key exchange ends its connection only

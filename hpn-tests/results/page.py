@@ -169,14 +169,12 @@ carries.
 """
 
 COPIES = """\
-# Copies over several connections or sessions
+# Copies over several connections
 
-Of `make check-copies`: scp in the lab's time. Connections (`-X connections=`)
-have a TCP flow each, sessions share one. Seconds are those of the whole
-command; the last column says what was required. "quick" rows go to a host that
-QuickStart remembers, and may begin all connections at once (`-X pace=off`), as
-"unpaced" rows may. At the default pace no more than five begin in 30 s. A row
-is one run, or one for each seed where packets are lost or overtake each other.
+Of `make check-copies`: scp in the lab's time, over eight connections
+(`-X connections=8`) and with TCP's buffers as our package sets them. Seconds
+are those of the whole command; the last column says what was required. A row is
+one run, or one for each seed where packets are lost.
 
 | row | path | seconds | measured |
 |---|---|---|---|\

@@ -145,30 +145,30 @@ def test_names_the_test_that_fails(tmp_path):
 def test_what_fails_anyway_finds_nothing(monkeypatch):
     """It is left out, and other tests of the file are still asked. A test that
     fails once only finds nothing either."""
-    lane = "hpn-tests/local/test_auto_lanes.py"
-    fails = {mutants.TOP: {f"{lane}::a"}, "faulty": {f"{lane}::a"}}
+    test = "hpn-tests/local/test_session_end.py"
+    fails = {mutants.TOP: {f"{test}::a"}, "faulty": {f"{test}::a"}}
     once, asked = [], []
 
-    def failing(top, test, without=()):
-        asked.append((top, test))
-        if top == "faulty" and once and test in once[0]:
+    def failing(top, tests, without=()):
+        asked.append((top, tests))
+        if top == "faulty" and once and tests in once[0]:
             return once.pop()
-        return next((t for t in sorted(fails[top]) if t.startswith(test) and
+        return next((t for t in sorted(fails[top]) if t.startswith(tests) and
                      t not in without), "")
 
     monkeypatch.setattr(mutants, "failing", failing)
     functional = mutants.Functional()
-    assert functional.find("faulty", "sftp-auto.c") == ""
-    assert asked == [("faulty", lane), (mutants.TOP, f"{lane}::a"),
-                     ("faulty", lane)]
-    fails["faulty"].add(f"{lane}::b")
-    assert functional.find("faulty", "sftp-auto.c") == f"{lane}::b"
+    assert functional.find("faulty", "session-end.c") == ""
+    assert asked == [("faulty", test), (mutants.TOP, f"{test}::a"),
+                     ("faulty", test)]
+    fails["faulty"].add(f"{test}::b")
+    assert functional.find("faulty", "session-end.c") == f"{test}::b"
     fails["faulty"].clear()
-    once.append(f"{lane}::c")
-    assert functional.find("faulty", "sftp-auto.c") == ""
+    once.append(f"{test}::c")
+    assert functional.find("faulty", "session-end.c") == ""
     # A file of which nothing can be told
-    fails[mutants.TOP], fails["faulty"] = {lane}, {lane}
-    assert functional.find("faulty", "sftp-auto.c") == ""
+    fails[mutants.TOP], fails["faulty"] = {test}, {test}
+    assert functional.find("faulty", "session-end.c") == ""
 
 
 def test_tells_found_from_unfound(tmp_path, monkeypatch):

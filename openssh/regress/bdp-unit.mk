@@ -19,12 +19,10 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 # What the modules of windows ask the machine (modules/fake.c)
 BDP_FAKE=monotime_double tcp_path_probe tcp_path_look \
 	tcp_path_fill_segments tcp_path_bound_unsent tcp_path_waiting \
-	tcp_path_kernel_sizes ssh_packet_get_bytes getsockopt setsockopt ioctl \
-	window_max_machine set_nodelay tcp_limit_on_glance quick_pair_held \
+	ssh_packet_get_bytes getsockopt ioctl set_nodelay \
 	window_init window_credit window_budget_ask \
 	sshbuf_len sshbuf_mem_resize poly1305_evp_start free
-BDP_MEMORY=malloc calloc realloc	# (modules/memory.c)
-BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%) $(BDP_MEMORY:%=-Wl,--wrap=%)
+BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 
 # test_poly1305 sees whether OpenSSL's is used
 BDP_EVP=-Wl,--wrap=EVP_MAC_init
@@ -33,24 +31,16 @@ BDP_EVP=-Wl,--wrap=EVP_MAC_init
 BDP_CORE=tests.c test_window_control.c test_window_decide.c test_link.c \
 	test_window_budget.c test_path_rtt.c test_ssh_rtt.c test_walk.c \
 	test_stall.c walk.c fake.c conn.c fixture.c test_channel_window.c \
-	memory.c test_sshbuf_mem.c test_tcp_buffers.c test_tcp_limit.c \
+	memory.c test_sshbuf_mem.c test_tcp_limit.c test_ext_info.c \
 	test_late_bytes.c test_tcp_path.c test_reader_turn.c
 BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
-	test_sftp_inflight.c test_sftp_bottleneck.c test_progress_rate.c \
-	test_send_account.c test_cipher_order.c test_poly1305.c \
-	test_sftp_resume.c test_sftp_slots.c test_sftp_turn.c test_sftp_burst.c \
-	test_sftp_ahead.c test_sftp_grow.c test_sftp_grow_paths.c \
-	test_bdp_options.c test_quick_start.c test_sftp_lanes.c \
-	test_tcp_held.c test_sftp_session.c test_sftp_sources.c \
-	test_copy_login.c test_sftp_names.c test_no_memory.c \
-	test_sftp_incomplete.c test_sftp_fiber.c test_sftp_requests.c \
-	test_copy_report.c test_sftp_lane_open.c test_sftp_lane_sessions.c \
-	test_session_end.c test_sftp_auto.c
-BDP_SFTP=sftp-inflight.o sftp-bottleneck.o sftp-resume.o sftp-finish.o \
-	sftp-slots.o sftp-burst.o sftp-ahead.o sftp-plan.o sftp-end.o sftp-turn.o \
-	sftp-grow.o sftp-common.o sftp-parts.o sftp-mark.o sftp-spacing.o \
-	sftp-reply-form.o sftp-names.o sftp-incomplete.o sftp-fiber.o \
-	sftp-requests.o
+	test_sftp_inflight.c test_progress_rate.c test_send_account.c \
+	test_poly1305.c test_sftp_resume.c test_sftp_slots.c \
+	test_bdp_options.c test_sftp_lanes.c test_sftp_connections.c \
+	test_sftp_names.c test_no_room.c test_sftp_incomplete.c \
+	test_sftp_fiber.c test_sftp_requests.c test_sftp_lane_open.c \
+	test_session_end.c test_login.c
+BDP_SFTP=sftp-common.o
 BDP_CHANBUF=tests.c test_chanbuf.c
 
 bdp-test_modules: $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS)

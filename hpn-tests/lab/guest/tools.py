@@ -105,9 +105,7 @@ def start_sshd(host, tree, spec):
     lines += [*spec.get("sshd_options", []), "MaxSessions 100"]
     with open(config, "w") as f:
         f.write("\n".join(lines) + "\n")
-    without = ["setpriv", "--bounding-set", "-net_admin"] \
-        if spec.get("contained") else []
-    sshd = on(host, [*without, f"{tree}/sshd", "-D", "-f", config, "-E", log])
+    sshd = on(host, [f"{tree}/sshd", "-D", "-f", config, "-E", log])
     wait_until(f"sshd on {host}", lambda: sshd.poll() is not None or
                b"Server listening on 0.0.0.0" in read(log))
     if sshd.poll() is not None:
@@ -138,7 +136,7 @@ def configure_client(spec):
              for host in net.hosts(spec)[1:]]
     lines += ["Host *", "User root", f"IdentityFile {LAB}/user",
               "IdentitiesOnly yes", "BatchMode yes",
-              "StrictHostKeyChecking no", "ExitOnForwardFailure yes",
+              "StrictHostKeyChecking accept-new", "ExitOnForwardFailure yes",
               f"UserKnownHostsFile {LAB}/known_hosts"]
     if spec.get("cipher"):
         lines.append(f"Ciphers {spec['cipher']}")
@@ -170,19 +168,11 @@ def resolve_before(spec):
 
 
 def log_in_before(spec):
-    """Logins to the server, which ssh may remember: of a tool that copies, with
-    a copy of another file."""
+    """Logins to the server, all but the first of which know its key."""
     resolve_before(spec)
-    os.makedirs(os.path.expanduser("~/.ssh"), 0o700, exist_ok=True)
     for _ in range(spec["logins"]):
-        if spec["tool"] == "ssh":
-            on("client", ssh_argv(spec) + ["server", "true"],
-               stdin=subprocess.DEVNULL).wait()
-        else:
-            on("client", [f"{spec['client']}/scp", "-q", "-S",
-                          f"{spec['client']}/ssh", "-F", f"{LAB}/ssh_config",
-                          f"{LAB}/ssh_config", f"server:{LAB}/another"],
-               stdin=subprocess.DEVNULL).wait()
+        on("client", ssh_argv(spec) + ["server", "true"],
+           stdin=subprocess.DEVNULL).wait()
 
 
 def ssh_argv(spec, *options):
@@ -362,10 +352,6 @@ def copy(spec):
             f"{spec['client']}/ssh", "-F", f"{LAB}/ssh_config"] + argv[1:]
     if "connections" in spec:
         argv += ["-X", f"connections={spec['connections']}"]
-    if spec.get("unpaced"):
-        argv += ["-X", "pace=off"]
-    if "sessions" in spec:
-        argv += ["-X", f"sessions={spec['sessions']}"]
     if spec["tool"] == "sftp":
         with open(f"{LAB}/batch", "w") as f:
             f.write(f"{spec['direction']} {SOURCE} {path}\n")

@@ -1,7 +1,7 @@
 // A client of golang.org/x/crypto/ssh and github.com/pkg/sftp, and a server:
 //
 //	go MODE get|put HOST PORT KEY SOURCE COPY
-//	go serve PORT HOSTKEY USERKEY.pub
+//	go serve PORT HOSTKEY USERKEY.pub [SOFTWARE]
 package main
 
 import (
@@ -159,7 +159,7 @@ func serveSession(channel ssh.Channel, requests <-chan *ssh.Request) {
 	}
 }
 
-func serve(port, hostKey, userKey string) {
+func serve(port, hostKey, userKey string, software ...string) {
 	text, err := os.ReadFile(userKey)
 	check(err)
 	user, _, _, _, err := ssh.ParseAuthorizedKey(text)
@@ -174,6 +174,9 @@ func serve(port, hostKey, userKey string) {
 		},
 	}
 	config.AddHostKey(key(hostKey))
+	for _, name := range software {
+		config.ServerVersion = "SSH-2.0-" + name
+	}
 	listener, err := net.Listen("tcp", ":"+port)
 	check(err)
 	for {
@@ -202,8 +205,8 @@ func serve(port, hostKey, userKey string) {
 func main() {
 	log.SetFlags(0)
 	a := os.Args[1:]
-	if len(a) == 4 && a[0] == "serve" {
-		serve(a[1], a[2], a[3])
+	if len(a) >= 4 && a[0] == "serve" {
+		serve(a[1], a[2], a[3], a[4:]...)
 	} else if len(a) == 7 {
 		client(a[0], a[1], a[2], a[3], a[4], a[5], a[6])
 	} else {

@@ -1126,7 +1126,7 @@ server_end(struct server *s)
 
 /* What opens one more lane */
 static int
-open_lane(void *ctx, int *in, int *out, pid_t *pid)
+open_lane(int *in, int *out, pid_t *pid)
 {
 	u_int how = lane_how[nservers - 1], n = lane_n[nservers - 1];
 	struct server *s;
@@ -1160,13 +1160,6 @@ open_lane(void *ctx, int *in, int *out, pid_t *pid)
 	return 0;
 }
 
-/* Lanes that may never be of use: they open when one second has passed. */
-static int
-may_open_lane(void *ctx, double now_s)
-{
-	return now_s > 2;
-}
-
 /* Says which lanes the copy has, and what it is of. */
 static void
 set_lanes(u_int what)
@@ -1186,10 +1179,6 @@ set_lanes(u_int what)
 		lane_how[i] = input_byte();
 		lane_n[i] = input_byte();
 	}
-	/* Sessions of one connection are for uploads only. */
-	source.same_peer = (how & 1) && what % 8 != 4 && what % 8 > 1;
-	source.later = how >> 1 & 1;
-	source.may_open = source.later ? may_open_lane : NULL;
 	source.logs_in = how >> 2 & 1;
 	first_may_lie = how >> 7;
 	/* A tree that takes no time has one lane. */

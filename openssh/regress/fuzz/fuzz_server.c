@@ -215,13 +215,6 @@ put_extended(struct sshbuf *m)
 		(void)sshbuf_put_u64(m, input_number());
 		put_handle(m);
 		(void)sshbuf_put_u64(m, input_number());
-	} else if (h->handler == process_extended_open_file) {
-		put_path(m);
-		put_path(m);
-		(void)sshbuf_put_u32(m, input_byte());
-		put_attrs(m);
-	} else if (h->handler == process_extended_end) {
-		(void)sshbuf_put_u32(m, input_byte());
 	} else if (h->handler == process_extended_fsync ||
 	    h->handler == process_extended_fstatvfs)
 		put_handle(m);

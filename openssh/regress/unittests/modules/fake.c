@@ -29,7 +29,6 @@
 #include "window-budget.h"
 #include "window-control.h"
 #include "misc.h"
-#include "tcp-limit.h"
 #include "tcp-path.h"
 #include "sshbuf.h"
 #include "sshbuf-mem.h"
@@ -48,26 +47,14 @@ void	 __real_tcp_path_fill_segments(int, int);
 void	 __wrap_tcp_path_fill_segments(int, int);
 void	 __real_tcp_path_bound_unsent(int, u_int);
 void	 __wrap_tcp_path_bound_unsent(int, u_int);
-void	 __real_tcp_path_kernel_sizes(const char *, int *, int *);
-void	 __wrap_tcp_path_kernel_sizes(const char *, int *, int *);
-uint64_t __real_window_max_machine(void);
-uint64_t __wrap_window_max_machine(void);
 int	 __real_getsockopt(int, int, int, void *, socklen_t *);
 int	 __wrap_getsockopt(int, int, int, void *, socklen_t *);
-int	 __real_setsockopt(int, int, int, const void *, socklen_t);
-int	 __wrap_setsockopt(int, int, int, const void *, socklen_t);
 int	 __real_ioctl(int, u_long, ...);
 int	 __wrap_ioctl(int, u_long, ...);
 u_int	 __real_tcp_path_waiting(int);
 u_int	 __wrap_tcp_path_waiting(int);
 void	 __real_ssh_packet_get_bytes(struct ssh *, uint64_t *, uint64_t *);
 void	 __wrap_ssh_packet_get_bytes(struct ssh *, uint64_t *, uint64_t *);
-void	 __real_tcp_limit_on_glance(void (*)(struct ssh *,
-	    const struct tcp_info *, int, uint64_t, uint64_t));
-void	 __wrap_tcp_limit_on_glance(void (*)(struct ssh *,
-	    const struct tcp_info *, int, uint64_t, uint64_t));
-void	 __real_quick_pair_held(uint64_t *, uint64_t *);
-void	 __wrap_quick_pair_held(uint64_t *, uint64_t *);
 void	 __real_set_nodelay(int);
 void	 __wrap_set_nodelay(int);
 void	 __real_window_init(struct window_control *, uint32_t, int, uint64_t);
@@ -187,20 +174,6 @@ __wrap_tcp_path_bound_unsent(int fd, u_int unsent)
 	__real_tcp_path_bound_unsent(fd, unsent);
 }
 
-void
-__wrap_tcp_path_kernel_sizes(const char *name, int *initial, int *max)
-{
-	__real_tcp_path_kernel_sizes(name, initial, max);
-	if (fake.kernel_max != 0)
-		*max = fake.kernel_max;
-}
-
-uint64_t
-__wrap_window_max_machine(void)
-{
-	return fake.machine != 0 ? fake.machine : __real_window_max_machine();
-}
-
 u_int
 __wrap_tcp_path_waiting(int fd)
 {
@@ -225,26 +198,6 @@ __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 }
 
 int
-__wrap_setsockopt(int fd, int level, int name, const void *value,
-    socklen_t len)
-{
-#if defined(SO_RCVBUFFORCE) && defined(SO_BUF_LOCK)
-	if (fake.force == FAKE_FORCE_REAL || level != SOL_SOCKET)
-		return __real_setsockopt(fd, level, name, value, len);
-	if (name == SO_BUF_LOCK)
-		return 0;
-	if ((name == SO_RCVBUFFORCE && fake.force != FAKE_FORCE_WORKS) ||
-	    (name == SO_RCVBUF && fake.force == FAKE_FORCE_NO_SIZE)) {
-		errno = EPERM;
-		return -1;
-	}
-	if (name == SO_RCVBUFFORCE)
-		name = SO_RCVBUF;
-#endif
-	return __real_setsockopt(fd, level, name, value, len);
-}
-
-int
 __wrap_ioctl(int fd, u_long request, ...)
 {
 	va_list args;
@@ -258,27 +211,6 @@ __wrap_ioctl(int fd, u_long request, ...)
 	*(int *)arg = fake.bytes;
 	return 0;
 }
-
-void
-__wrap_tcp_limit_on_glance(void (*glance)(struct ssh *,
-    const struct tcp_info *, int, uint64_t, uint64_t))
-{
-	fake.glance = glance;
-	__real_tcp_limit_on_glance(glance);
-}
-
-#ifndef BDP_CORE
-void
-__wrap_quick_pair_held(uint64_t *held_us, uint64_t *rtt_us)
-{
-	if (fake.pair_rtt_us == 0) {
-		__real_quick_pair_held(held_us, rtt_us);
-		return;
-	}
-	*held_us = fake.pair_held_us;
-	*rtt_us = fake.pair_rtt_us;
-}
-#endif
 
 void
 __wrap_set_nodelay(int fd)

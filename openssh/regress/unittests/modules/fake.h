@@ -26,15 +26,6 @@
 #define FAKE_LENS	32
 
 struct late_look;
-struct ssh;
-struct tcp_info;
-
-enum fake_force {
-	FAKE_FORCE_REAL,
-	FAKE_FORCE_WORKS,	/* as SO_RCVBUF does; SO_BUF_LOCK succeeds */
-	FAKE_FORCE_FAILS,	/* EPERM */
-	FAKE_FORCE_NO_SIZE	/* SO_RCVBUF fails, too */
-};
 
 struct fake {
 	/* set by the test */
@@ -50,11 +41,6 @@ struct fake {
 	u_long request;			/* of ioctl(), which says `bytes`; */
 	int bytes;			/* 0: real */
 	uint64_t sent;			/* bytes more, ssh_packet_get_bytes() */
-	int kernel_max;			/* bytes, of tcp_path_kernel_sizes() */
-	enum fake_force force;		/* what SO_RCVBUFFORCE does */
-	uint64_t machine;		/* bytes, of window_max_machine() */
-	uint64_t pair_held_us;		/* of quick_pair_held(); */
-	uint64_t pair_rtt_us;		/* 0: real */
 	uint64_t counters;		/* bytes that a new controller counts */
 	const void *watched;		/* memory: is it wiped when freed? */
 	size_t watched_len;		/* bytes */
@@ -75,10 +61,6 @@ struct fake {
 	u_int shrinks;			/* sshbufs that gave memory back */
 	int watched_freed;		/* the watched memory was freed */
 	int watched_wiped;		/* it was all zero when freed */
-
-	/* what tcp_limit_on_glance() was given last */
-	void (*glance)(struct ssh *, const struct tcp_info *, int, uint64_t,
-	    uint64_t);
 
 	/* lengths (bytes) that sshbuf_len() is to say of some buffers */
 	struct fake_len {

@@ -17,7 +17,6 @@
 #include "includes.h"
 
 #include <sys/types.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -74,58 +73,4 @@ memory_has(const u_char *masked, const u_char *mask, size_t len)
 	fclose(maps);
 	close(fd);
 	return found;
-}
-
-static struct {
-	u_int	n;		/* calls until one fails; 0: none does */
-	int	failed;
-} fail;
-
-void	*__real_malloc(size_t);
-void	*__wrap_malloc(size_t);
-void	*__real_calloc(size_t, size_t);
-void	*__wrap_calloc(size_t, size_t);
-void	*__real_realloc(void *, size_t);
-void	*__wrap_realloc(void *, size_t);
-
-void
-memory_fail(u_int n)
-{
-	fail.n = n;
-	fail.failed = 0;
-}
-
-int
-memory_failed(void)
-{
-	return fail.failed;
-}
-
-/* Returns 1 if this call is the one that fails. */
-static int
-fails(void)
-{
-	if (fail.n == 0 || --fail.n != 0)
-		return 0;
-	fail.failed = 1;
-	errno = ENOMEM;
-	return 1;
-}
-
-void *
-__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *
-__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *
-__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
 }

@@ -24,13 +24,4 @@
  */
 int	 memory_has(const u_char *masked, const u_char *mask, size_t len);
 
-/*
- * The nth call of malloc(), calloc() or realloc() from now on fails, 0: none.
- * libc's own calls, as of strdup(), don't count.
- */
-void	 memory_fail(u_int n);
-
-/* Returns 1 if it has failed, else 0. */
-int	 memory_failed(void);
-
 #endif /* MEMORY_H */

@@ -14,7 +14,7 @@
  * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
  */
 
-/* The options that we add, and what EXT_INFO says */
+/* The options that we add */
 
 #include "includes.h"
 
@@ -31,10 +31,7 @@
 
 #include "../test_helper/test_helper.h"
 
-#include "bdp-names.h"
 #include "bdp-options.h"
-#include "bounded-input.h"
-#include "kex.h"
 #include "log.h"
 #include "ssherr.h"
 #include "sshbuf.h"
@@ -73,14 +70,6 @@ parse(void)
 	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "tcpcongestion", "cubic",
 	    1), NULL);
 	ASSERT_STRING_EQ(o.tcp_congestion, "bbr,reno");
-	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "CopySessions", "auto",
-	    1), NULL);
-	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "CopySessions", "1", 1),
-	    NULL);
-	ASSERT_INT_EQ(o.copy_sessions, 0);
-	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "CopyConnections", "8",
-	    1), NULL);
-	ASSERT_INT_EQ(o.copy_connections, 8);
 	ASSERT_STRING_EQ(bdp_options_name("tcpcongestion"), "TCPCongestion");
 	ASSERT_PTR_EQ((void *)bdp_options_name("Port"), NULL);
 	bdp_options_free(&o);
@@ -88,91 +77,47 @@ parse(void)
 	bdp_options_fill(&o);
 	ASSERT_INT_GE(o.channel_window_max, WINDOW_MAX_LEAST);
 	ASSERT_STRING_EQ(o.tcp_congestion, TCP_CONGESTION_DEFAULT);
-	ASSERT_INT_EQ(o.copy_connections, 1);
-	ASSERT_INT_EQ(o.copy_sessions, 0);
-	ASSERT_INT_EQ(o.quick_start, QUICK_START_YES);
 	bdp_options_free(&o);
 	TEST_DONE();
 
 	TEST_START("options, what is set stays");
 	bdp_options_init(&o);
 	o.channel_window_max = 3 * MIB;
-	o.quick_start = QUICK_START_NO;
-	o.copy_connections = 3;
-	o.copy_sessions = 4;
 	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "TCPCongestion", "reno",
-	    1), NULL);
-	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "QuickStart", "always",
 	    1), NULL);
 	bdp_options_fill(&o);
 	ASSERT_INT_EQ(o.channel_window_max, 3 * MIB);
 	ASSERT_STRING_EQ(o.tcp_congestion, "reno");
-	ASSERT_INT_EQ(o.quick_start, QUICK_START_NO);
-	ASSERT_INT_EQ(o.copy_connections, 3);
-	ASSERT_INT_EQ(o.copy_sessions, 4);
 	bdp_options_free(&o);
 	TEST_DONE();
 }
 
-/* The three words of QuickStart, and others */
-static void
-words(void)
-{
-	static const char *const right[] = { "no", "yes", "always" };
-	static const int value[] = { QUICK_START_NO, QUICK_START_YES,
-	    QUICK_START_ALWAYS };
-	static const char *const wrong[] = { NULL, "", "n", "none", "auto" };
-	struct bdp_options o;
-	size_t i;
+/* The table of readconf.c: what is ours, and what is ignored */
+enum { oChannelWindowMax = 1, oTCPCongestion, oDeprecated };
 
-	TEST_START("options, the words of QuickStart");
-	for (i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
-		bdp_options_init(&o);
-		ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "quickstart",
-		    right[i], 0), NULL);
-		ASSERT_INT_EQ(o.quick_start, -1);
-		ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "quickstart",
-		    right[i], 1), NULL);
-		ASSERT_INT_EQ(o.quick_start, value[i]);
-		ASSERT_STRING_EQ(bdp_options_quick_start(value[i]), right[i]);
-	}
+static void
+keywords(void)
+{
+	static const struct {
+		const char *name;
+		int opcode;
+	} table[] = { BDP_CLIENT_KEYWORDS { NULL, 0 } }, *k;
+	struct bdp_options o;
+	u_int ignored = 0;
+
+	TEST_START("options, ssh ignores those of earlier versions");
 	bdp_options_init(&o);
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		ASSERT_PTR_NE((void *)bdp_options_parse(&o, "QuickStart",
-		    wrong[i], 1), NULL);
-	ASSERT_INT_EQ(o.quick_start, -1);
-	ASSERT_STRING_EQ(bdp_options_parse(&o, "Port", "22", 1),
+	for (k = table; k->name != NULL; k++) {
+		ASSERT_INT_EQ(bdp_options_name(k->name) == NULL,
+		    k->opcode == oDeprecated);
+		ignored += k->opcode == oDeprecated &&
+		    (strcmp(k->name, "quickstart") == 0 ||
+		    strcmp(k->name, "copyconnections") == 0 ||
+		    strcmp(k->name, "copysessions") == 0);
+	}
+	ASSERT_U_INT_EQ(ignored, 3);
+	ASSERT_STRING_EQ(bdp_options_parse(&o, "QuickStart", "yes", 1),
 	    "unknown option");
-	TEST_DONE();
-}
-
-static void
-numbers(void)
-{
-	static const char *const wrong[] = { NULL, "", "0", "-1", "11", "x" };
-	struct bdp_options o;
-	size_t i;
-	int n = 7;
-
-	TEST_START("options, numbers of sessions and connections");
-	bdp_options_init(&o);
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		ASSERT_PTR_NE((void *)bdp_options_number(wrong[i], 10, &n),
-		    NULL);
-		ASSERT_PTR_NE((void *)bdp_options_parse(&o, "CopySessions",
-		    wrong[i], 1), NULL);
-	}
-	ASSERT_STRING_EQ(bdp_options_number(NULL, 10, &n), "missing argument");
-	ASSERT_PTR_NE((void *)bdp_options_parse(&o, "CopyConnections", "9",
-	    1), NULL);
-	ASSERT_INT_EQ(o.copy_sessions, -1);
-	ASSERT_INT_EQ(o.copy_connections, -1);
-	ASSERT_INT_EQ(n, 7);
-	ASSERT_PTR_EQ((void *)bdp_options_number("10", 10, &n), NULL);
-	ASSERT_INT_EQ(n, 10);
-	ASSERT_STRING_EQ(bdp_options_number_text(n), "10");
-	ASSERT_PTR_EQ((void *)bdp_options_number("AUTO", 10, &n), NULL);
-	ASSERT_STRING_EQ(bdp_options_number_text(n), "auto");
 	TEST_DONE();
 }
 
@@ -298,62 +243,12 @@ transfer(void)
 	TEST_DONE();
 }
 
-static void
-announce(void)
-{
-	struct sshbuf *info = sshbuf_new();
-	struct kex kex;
-	uint32_t n;
-	char *name, *value;
-
-	TEST_START("bounded input, one entry more in EXT_INFO");
-	ASSERT_INT_EQ(bounded_input_announce(info), SSH_ERR_INVALID_FORMAT);
-	ASSERT_INT_EQ(sshbuf_put_u32(info, 1), 0);
-	ASSERT_INT_EQ(sshbuf_put_cstring(info, "elevation"), 0);
-	ASSERT_INT_EQ(sshbuf_put_cstring(info, "1"), 0);
-	ASSERT_INT_EQ(bounded_input_announce(info), 0);
-	ASSERT_INT_EQ(sshbuf_get_u32(info, &n), 0);
-	ASSERT_U32_EQ(n, 2);
-	ASSERT_INT_EQ(sshbuf_get_cstring(info, &name, NULL), 0);
-	ASSERT_STRING_EQ(name, "elevation");
-	free(name);
-	ASSERT_INT_EQ(sshbuf_get_cstring(info, &value, NULL), 0);
-	free(value);
-	ASSERT_INT_EQ(sshbuf_get_cstring(info, &name, NULL), 0);
-	ASSERT_STRING_EQ(name, BDP_BOUNDED_INPUT);
-	free(name);
-	ASSERT_INT_EQ(sshbuf_get_cstring(info, &value, NULL), 0);
-	ASSERT_STRING_EQ(value, "0");
-	free(value);
-	ASSERT_SIZE_T_EQ(sshbuf_len(info), 0);
-	sshbuf_free(info);
-	TEST_DONE();
-
-	TEST_START("bounded input, only the version that we know");
-	memset(&kex, 0, sizeof(kex));
-	ASSERT_INT_EQ(bounded_input_got(&kex, "elevation",
-	    (const u_char *)"0", 1), 0);
-	ASSERT_INT_EQ(bounded_input_got(&kex, BDP_BOUNDED_INPUT,
-	    (const u_char *)"1", 1), 1);
-	ASSERT_INT_EQ(bounded_input_got(&kex, BDP_BOUNDED_INPUT,
-	    (const u_char *)"00", 2), 1);
-	ASSERT_INT_EQ(bounded_input_got(&kex, BDP_BOUNDED_INPUT,
-	    (const u_char *)"", 0), 1);
-	ASSERT_U_INT_EQ(kex.flags, 0);
-	ASSERT_INT_EQ(bounded_input_got(&kex, BDP_BOUNDED_INPUT,
-	    (const u_char *)"0", 1), 1);
-	ASSERT_U_INT_EQ(kex.flags, KEX_HAS_BOUNDED_INPUT);
-	TEST_DONE();
-}
-
 void
 test_bdp_options(void)
 {
 	parse();
-	words();
-	numbers();
+	keywords();
 	refused();
 	copy();
 	transfer();
-	announce();
 }

@@ -39,7 +39,7 @@
 
 #include "sshbuf.h"
 #include "packet.h"
-#include "bounded-input.h"
+#include "ext-info.h"
 #include "channels.h"
 #include "channel-window.h"
 #include "kex.h"

@@ -39,7 +39,7 @@
 #include "ssh2.h"
 #include "packet.h"
 #include "bdp-names.h"
-#include "bounded-input.h"
+#include "ext-info.h"
 #include "channels.h"
 #include "window-control.h"
 #include "channel-pipe.h"
@@ -49,7 +49,6 @@
 #include "log.h"
 #include "misc.h"
 #include "ssh-rtt.h"
-#include "tcp-limit.h"
 #include "tcp-path.h"
 #include "window-state.h"
 #include "conn.h"
@@ -1457,41 +1456,6 @@ while_open(void)
 	conn_close(&conn);
 }
 
-static u_int glances;
-
-static void
-glance(struct ssh *ssh, const struct tcp_info *ti, int blocked,
-    uint64_t quiet_us, uint64_t now_us)
-{
-	glances++;
-}
-
-/*
- * While data comes, the socket is looked at ten times a second, however long
- * the path.
- */
-static void
-glanced_at(void)
-{
-	int here, there;
-	Channel *c;
-
-	start(0, BOUNDED, LIMIT);
-	fixture_tcp(&here, &there);
-	ASSERT_INT_NE(dup2(here, conn.net[0]), -1);
-	close(here);
-	path.rtt_us = path.min_rtt_us = 500 * MS;
-	tcp_limit_on_glance(glance);
-	c = conn_channel(&conn, "session");
-	conn_turn(&conn, c);
-	glances = 0;
-	deliver(c, 100, 3000);
-	tcp_limit_on_glance(NULL);
-	ASSERT_U_INT_EQ(glances, 30);
-	close(there);
-	conn_close(&conn);
-}
-
 /* What is freed, when it is the last */
 static void
 frees(void)
@@ -1591,9 +1555,6 @@ test_channel_window(void)
 	fixture_run("channel window, shares of the budget", shares);
 	fixture_run_both("channel window, what is said at close", at_close);
 	fixture_run("channel window, what is said before", while_open);
-#ifdef __linux__
-	fixture_run("channel window, glances at the socket", glanced_at);
-#endif
 	fixture_run("channel window, freed", frees);
 	fake_reset();
 }

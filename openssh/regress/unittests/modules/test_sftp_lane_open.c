@@ -54,14 +54,12 @@ void test_sftp_lane_open(void);
 
 /* What the source of lanes does, and what it did */
 static struct {
-	int	 allows;	/* lanes that may be opened */
 	int	 fails;		/* 1: there can be none */
 	int	 pipes;		/* 1: two descriptors for a lane */
 	void	 (*child)(void);	/* what the process of a lane does */
-	u_int	 asked, opened;
+	u_int	 opened;
 	int	 far[SFTP_LANES];	/* the server's ends */
 	int	 hears[SFTP_LANES];	/* that of the second descriptor */
-	double	 now_s;		/* what it was told last */
 } src;
 
 static u_int freed;		/* connections of lanes */
@@ -82,20 +80,10 @@ sftp_conn_free(struct sftp_conn *conn)
 }
 
 static int
-may_open(void *ctx, double now_s)
-{
-	ASSERT_PTR_EQ(ctx, &src);
-	src.now_s = now_s;
-	src.asked++;
-	return src.allows-- > 0;
-}
-
-static int
-open_one(void *ctx, int *in, int *out, pid_t *pid)
+open_one(int *in, int *out, pid_t *pid)
 {
 	int sv[2], to[2];
 
-	ASSERT_PTR_EQ(ctx, &src);
 	if (src.fails)
 		return -1;
 	ASSERT_INT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
@@ -114,12 +102,11 @@ open_one(void *ctx, int *in, int *out, pid_t *pid)
 	return 0;
 }
 
-/* Begins anew, with a source of up to max lanes that allows that many. */
+/* Begins anew, with a source of up to max lanes. */
 static void
-begin(u_int max, int allows)
+begin(u_int max)
 {
-	struct sftp_lane_source source = { .open = open_one,
-	    .may_open = may_open, .ctx = &src };
+	struct sftp_lane_source source = { .open = open_one };
 	struct sshbuf *hello = sshbuf_from(HELLO, sizeof(HELLO) - 1);
 	u_int i;
 
@@ -131,7 +118,6 @@ begin(u_int max, int allows)
 	}
 	memset(&src, 0, sizeof(src));
 	freed = 0;
-	src.allows = allows;
 	fake_reset();
 	fake.now_us = 1000 * S;
 	sftp_lanes_first((struct sftp_conn *)&first, 0, 1, hello);
@@ -166,37 +152,31 @@ test_ticks(void)
 	struct sftp_lane_source none = { .open = NULL };
 
 	TEST_START("lanes: none without a source, or if one is enough");
-	begin(1, 9);
+	begin(1);
 	ASSERT_INT_EQ(sftp_lanes_tick(), -1);
-	begin(4, 9);
+	begin(4);
 	sftp_lanes_source(&none);
 	ASSERT_INT_EQ(sftp_lanes_tick(), -1);
-	ASSERT_U_INT_EQ(src.asked, 0);
+	ASSERT_U_INT_EQ(src.opened, 0);
 	TEST_DONE();
 
-	TEST_START("lanes: up to the limit, once the source allows them");
-	begin(4, 2);
-	ASSERT_INT_EQ(sftp_lanes_tick(), 100);
-	ASSERT_U_INT_EQ(src.opened, 2);
-	ASSERT_U_INT_EQ(src.asked, 3);
-	ASSERT_INT_EQ((int)src.now_s, 1000);
-	src.allows = 9;
+	TEST_START("lanes: up to the limit");
+	begin(4);
 	ASSERT_INT_EQ(sftp_lanes_tick(), 100);
 	ASSERT_U_INT_EQ(src.opened, 3);
-	ASSERT_U_INT_EQ(src.asked, 4);
 	ASSERT_INT_EQ(says_hello(1) && says_hello(2), 1);
 	ASSERT_INT_EQ(sftp_lanes_tick(), 100);	/* the third one opens */
 	ASSERT_INT_EQ(says_hello(3), 1);
 	ASSERT_INT_EQ(sftp_lanes_tick(), -1);
-	ASSERT_U_INT_EQ(src.asked, 4);
+	ASSERT_U_INT_EQ(src.opened, 3);
 	ASSERT_U_INT_EQ(sftp_lanes_open(), 4);
-	begin(99, 99);
+	begin(99);
 	(void)sftp_lanes_tick();
 	ASSERT_U_INT_EQ(src.opened, SFTP_LANES - 1);
 	TEST_DONE();
 
 	TEST_START("lanes: no more after the source has failed");
-	begin(4, 9);
+	begin(4);
 	src.fails = 1;
 	ASSERT_INT_EQ(sftp_lanes_tick(), -1);
 	src.fails = 0;
@@ -212,7 +192,7 @@ test_opens(void)
 	int fd;
 
 	TEST_START("lanes: what begins one");
-	begin(2, 9);
+	begin(2);
 	(void)sftp_lanes_tick();
 	ASSERT_INT_EQ(sftp_lane(1)->state, SFTP_LANE_OPENING);
 	ASSERT_SIZE_T_EQ(read(src.far[1], init, sizeof(init)), 9);
@@ -235,7 +215,7 @@ test_opens(void)
 	TEST_DONE();
 
 	TEST_START("lanes: what makes one lost");
-	begin(9, 9);
+	begin(9);
 	(void)sftp_lanes_tick();
 	ASSERT_INT_EQ(says(1, "\0\0\0\t\2\0\0\0\3samE", 13), 0);
 	ASSERT_INT_EQ(says(2, "\0\0\0\10\2\0\0\0\3sam", 12), 0);
@@ -264,7 +244,7 @@ test_opens(void)
 	TEST_DONE();
 
 	TEST_START("lanes: nobody looks while they open (^Z)");
-	begin(3, 9);
+	begin(3);
 	(void)sftp_lanes_tick();
 	fake.now_us += 60 * S;
 	ASSERT_INT_EQ(sftp_lanes_tick(), 100);
@@ -285,7 +265,7 @@ test_ends(void)
 	int in, out;
 
 	TEST_START("lanes: all descriptors are closed, once");
-	begin(3, 9);
+	begin(3);
 	src.pipes = 1;
 	(void)sftp_lanes_tick();
 	in = sftp_lane(1)->fd_in;
@@ -295,7 +275,7 @@ test_ends(void)
 	/* Another one has the numbers now, and keeps them. */
 	ASSERT_INT_EQ(dup2(0, in) == in && dup2(0, out) == out, 1);
 	ASSERT_INT_EQ(says_hello(2), 1);
-	begin(3, 9);
+	begin(3);
 	ASSERT_INT_EQ(is_closed(in) || is_closed(out), 0);
 	close(in);
 	close(out);
@@ -337,18 +317,17 @@ ended_by(pid_t pid)
 static void
 test_processes(void)
 {
-	struct sftp_lane_source login = { .open = open_one, .ctx = &src,
-	    .logs_in = 1 };
+	struct sftp_lane_source login = { .open = open_one, .logs_in = 1 };
 	pid_t pid, other;
 
 	TEST_START("lanes: their processes end, and are waited for");
-	begin(2, 9);
+	begin(2);
 	src.child = waits;
 	(void)sftp_lanes_tick();
 	pid = sftp_lane(1)->pid;
 	sftp_lanes_close();
 	ASSERT_INT_EQ(ended_by(pid), 0);
-	begin(2, 9);
+	begin(2);
 	src.child = waits;
 	signal(SIGTERM, SIG_IGN);	/* the process inherits that */
 	(void)sftp_lanes_tick();
@@ -361,7 +340,7 @@ test_processes(void)
 	TEST_DONE();
 
 	TEST_START("lanes: that of one that is lost ends");
-	begin(2, 9);
+	begin(2);
 	src.child = waits;
 	(void)sftp_lanes_tick();
 	pid = sftp_lane(1)->pid;
@@ -370,7 +349,7 @@ test_processes(void)
 	TEST_DONE();
 
 	TEST_START("lanes: a signal ends those that are there");
-	begin(4, 9);
+	begin(4);
 	src.child = waits;
 	(void)sftp_lanes_tick();
 	pid = sftp_lane(1)->pid;
@@ -383,11 +362,10 @@ test_processes(void)
 	TEST_DONE();
 
 	TEST_START("lanes: a login that is under way is left alone");
-	begin(3, 9);
-	sftp_lanes_source(&login);	/* which may open at any time */
+	begin(3);
+	sftp_lanes_source(&login);
 	src.child = waits;
 	(void)sftp_lanes_tick();
-	ASSERT_U_INT_EQ(src.asked, 0);
 	pid = sftp_lane(1)->pid;
 	other = sftp_lane(2)->pid;
 	ASSERT_INT_EQ(says_hello(2), 1);
@@ -438,58 +416,21 @@ given_up_after(struct sftp_lane *lane, int time_s, int others, int first_due)
 static void
 test_says(void)
 {
-	struct sftp_lane_source source = { .open = open_one, .later = 1,
-	    .same_peer = 1, .what = "session" };
+	struct sftp_lane_source none = { .open = NULL };
 	struct sftp_conn *conn = (struct sftp_conn *)&first;
 	struct sftp_lane lane;
 
-	TEST_START("lanes: what they are of use for");
-	begin(2, 0);
-	ASSERT_STRING_EQ(sftp_lanes_what(), "connection");
-	ASSERT_INT_EQ(sftp_lanes_same_peer(), 0);
+	TEST_START("lanes: which copies they are for");
+	begin(2);
 	ASSERT_PTR_EQ((void *)sftp_lanes_conn(), &first);
-	ASSERT_INT_EQ(sftp_lanes_wanted(conn, 0), 1);
-	ASSERT_INT_EQ(sftp_lanes_wanted(conn, 1), 1);
-	ASSERT_INT_EQ(sftp_lanes_wanted((struct sftp_conn *)&more, 1), 0);
-	ASSERT_INT_EQ(sftp_lanes_wanted(NULL, 1), 0);
-	ASSERT_INT_EQ(sftp_lanes_expected(), 1);
+	ASSERT_INT_EQ(sftp_lanes_wanted(conn), 1);
+	ASSERT_INT_EQ(sftp_lanes_wanted((struct sftp_conn *)&more), 0);
+	ASSERT_INT_EQ(sftp_lanes_wanted(NULL), 0);
 	sftp_lanes_max(1);
-	ASSERT_INT_EQ(sftp_lanes_wanted(conn, 1), 0);
+	ASSERT_INT_EQ(sftp_lanes_wanted(conn), 0);
 	sftp_lanes_max(2);
-	sftp_lanes_source(&source);
-	ASSERT_STRING_EQ(sftp_lanes_what(), "session");
-	ASSERT_INT_EQ(sftp_lanes_same_peer(), 1);
-	ASSERT_INT_EQ(sftp_lanes_wanted(conn, 0), 0);
-	ASSERT_INT_EQ(sftp_lanes_wanted(conn, 1), 1);
-	ASSERT_INT_EQ(sftp_lanes_expected(), 0);
-	sftp_lanes_set_left(1ULL << 40);
-	ASSERT_U64_EQ(sftp_lanes_left(), 1ULL << 40);
-	TEST_DONE();
-
-	TEST_START("lanes: expected once one has begun");
-	begin(3, 9);
-	(void)sftp_lanes_tick();
-	sftp_lanes_source(&source);
-	ASSERT_INT_EQ(sftp_lanes_expected(), 1);
-	sftp_lane_lose(sftp_lane(1), "for a test");
-	ASSERT_INT_EQ(says_hello(2), 1);
-	ASSERT_INT_EQ(sftp_lanes_expected(), 1);
-	sftp_lane_lose(sftp_lane(2), "for a test");
-	ASSERT_INT_EQ(sftp_lanes_expected(), 0);
-	TEST_DONE();
-
-	TEST_START("lanes: the meter's name");
-	begin(3, 9);
-	sftp_lanes_max(1);
-	ASSERT_STRING_EQ(sftp_lanes_label("file"), "file");
-	sftp_lanes_max(3);
-	ASSERT_STRING_EQ(sftp_lanes_label("file"), "file");
-	(void)sftp_lanes_tick();
-	ASSERT_STRING_EQ(sftp_lanes_label("file"), "file");
-	ASSERT_INT_EQ(says_hello(1) && says_hello(2), 1);
-	ASSERT_STRING_EQ(sftp_lanes_label("file"), "[3] file");
-	sftp_lane_lose(sftp_lane(1), "for a test");
-	ASSERT_STRING_EQ(sftp_lanes_label("next"), "[2] next");
+	sftp_lanes_source(&none);
+	ASSERT_INT_EQ(sftp_lanes_wanted(conn), 0);
 	TEST_DONE();
 
 	TEST_START("lanes: one that answers nothing for 20 s");
@@ -528,7 +469,7 @@ test_says(void)
 	TEST_DONE();
 
 	TEST_START("lanes: servers that are OpenSSH's");
-	begin(1, 0);
+	begin(1);
 	ASSERT_INT_EQ(are_openssh("limits@openssh.com expand-path@openssh.com "
 	    "users-groups-by-id@openssh.com"), 1);
 	ASSERT_INT_EQ(are_openssh("expand-path@openssh.com "
@@ -544,7 +485,7 @@ leave(void)
 {
 	struct sftp_lane_source none = { .open = NULL };
 
-	begin(1, 0);
+	begin(1);
 	sftp_lanes_source(&none);
 	fake_reset();
 }

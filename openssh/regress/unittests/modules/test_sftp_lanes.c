@@ -30,7 +30,6 @@
 #include "sftp-parts.h"
 #include "sftp-reply-form.h"
 #include "sftp-slots.h"
-#include "sftp-spacing.h"
 #include "sshbuf.h"
 #include "ssherr.h"
 #include "sftp.h"
@@ -232,59 +231,6 @@ test_find(void)
 	TEST_DONE();
 }
 
-/* In any 30 s, with the first, whenever somebody wants one. */
-static void
-test_spacing(void)
-{
-	struct sftp_spacing s = { .n = 0 };
-	double began[100], t;
-	u_int n = 0, i, in;
-
-	TEST_START("no more than five connections in 30 s");
-	for (t = 1000; t < 1100; t += 0.5) {
-		if (n < 7 ? sftp_spacing_may(&s, t) :
-		    t > 1050 && sftp_spacing_may(&s, t)) {
-			sftp_spacing_begin(&s, t);
-			began[n++] = t;
-		}
-	}
-	for (i = 0; i < n; i++) {
-		for (in = 1; i + in < n && began[i + in] <= began[i] + 30;
-		    in++)
-			;
-		ASSERT_INT_EQ(in <= 5, 1);
-	}
-	ASSERT_INT_EQ(began[4] == 1002.0, 1);
-	ASSERT_INT_EQ(began[5] == 1030.5, 1);
-	/* A clock that has just begun */
-	memset(&s, 0, sizeof(s));
-	for (i = 0; i < SFTP_SPACING_MAX; i++) {
-		ASSERT_INT_EQ(sftp_spacing_may(&s, 1), 1);
-		sftp_spacing_begin(&s, 1);
-	}
-	ASSERT_INT_EQ(sftp_spacing_may(&s, 31), 0);
-	ASSERT_INT_EQ(sftp_spacing_may(&s, 31.1), 1);
-	TEST_DONE();
-
-	TEST_START("places that are kept for others");
-	memset(&s, 0, sizeof(s));
-	s.kept = 2;
-	for (i = 0; i < 3; i++) {
-		ASSERT_INT_EQ(sftp_spacing_may(&s, 1), 1);
-		sftp_spacing_begin(&s, 1);
-	}
-	ASSERT_INT_EQ(sftp_spacing_may(&s, 31), 0);
-	ASSERT_INT_EQ(sftp_spacing_may(&s, 31.1), 1);
-	/* One of the two comes. */
-	s.kept = 1;
-	sftp_spacing_begin(&s, 20);
-	ASSERT_INT_EQ(sftp_spacing_may(&s, 20), 0);
-	ASSERT_INT_EQ(sftp_spacing_may(&s, 31.1), 1);
-	s.kept = 100;
-	ASSERT_INT_EQ(sftp_spacing_may(&s, 1000), 0);
-	TEST_DONE();
-}
-
 static void
 test_memory(void)
 {
@@ -466,7 +412,6 @@ test_sftp_lanes(void)
 	test_mark();
 	test_find();
 	test_awaited();
-	test_spacing();
 	test_memory();
 	test_replies();
 }

@@ -25,13 +25,11 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../test_helper/test_helper.h"
 
-#include "quick-known.h"
 #include "sftp-names.h"
 
 #define FILES		300
@@ -66,22 +64,10 @@ count(void)
 	return n;
 }
 
-/* Writes a file of one entry of quick_hosts, for ssh to load. */
-static void
-known(const char *path)
-{
-	struct quick_known *k = calloc(1, sizeof(*k));
-
-	ASSERT_PTR_NE(k, NULL);
-	ASSERT_INT_EQ(quick_known_store(k, path), 0);
-	free(k);
-}
-
 void
 test_sftp_names(void)
 {
 	char path[128];
-	struct quick_known *k;
 	size_t before;
 	FILE *f;
 	u_int i;
@@ -106,18 +92,5 @@ test_sftp_names(void)
 		snprintf(path, sizeof(path), "%s/file%03u", folder, i);
 		unlink(path);
 	}
-
-	TEST_START("quick known: the memory for the file is freed");
-	snprintf(path, sizeof(path), "%s/known", folder);
-	known(path);
-	ASSERT_PTR_NE(k = calloc(1, sizeof(*k)), NULL);
-	ASSERT_INT_EQ(quick_known_load(k, path), 0);
-	before = allocated();
-	for (i = 0; i < TIMES; i++)
-		ASSERT_INT_EQ(quick_known_load(k, path), 0);
-	ASSERT_SIZE_T_LT(allocated(), before + 1024);
-	free(k);
-	TEST_DONE();
-	unlink(path);
 	rmdir(folder);
 }

@@ -47,6 +47,9 @@
 #include "fixture.h"
 
 #define SIZE	600000		/* bytes of the file: more than two reads */
+#define L	9000		/* bytes of a source */
+#define LEAST	SFTP_CHECK_BLOCK_MIN
+#define H	LEAST		/* bytes of it that are there */
 
 void test_sftp_resume(void);
 
@@ -58,19 +61,23 @@ test_at(void)
 		struct sftp_resume r;
 		uint64_t at;
 	} t[] = {
-		{ "nothing there", { 9, 0, 5, 5, SFTP_SAME_UNKNOWN }, 0 },
-		{ "the same start", { 9, 4, 5, 1, SFTP_SAME_YES }, 4 },
-		{ "all of it", { 9, 9, 5, 1, SFTP_SAME_YES }, 9 },
-		{ "another start", { 9, 4, 5, 5, SFTP_SAME_NO }, 0 },
-		{ "longer", { 9, 10, 5, 5, SFTP_SAME_YES }, 0 },
+		{ "nothing there", { L, 0, 5, 5, SFTP_SAME_UNKNOWN }, 0 },
+		{ "the same start", { L, H, 5, 1, SFTP_SAME_YES }, H },
+		{ "all of it", { L, L, 5, 1, SFTP_SAME_YES }, L },
+		{ "another start", { L, H, 5, 5, SFTP_SAME_NO }, 0 },
+		{ "longer", { L, L + 1, 5, 5, SFTP_SAME_YES }, 0 },
 		{ "of an empty file", { 0, 1, 5, 5, SFTP_SAME_YES }, 0 },
 		{ "both are empty", { 0, 0, 5, 5, SFTP_SAME_UNKNOWN }, 0 },
-		{ "later", { 9, 4, 5, 6, SFTP_SAME_UNKNOWN }, 4 },
-		{ "as old", { 9, 4, 5, 5, SFTP_SAME_UNKNOWN }, 4 },
-		{ "older", { 9, 4, 5, 4, SFTP_SAME_UNKNOWN }, 0 },
-		{ "size and time", { 9, 9, 5, 5, SFTP_SAME_UNKNOWN }, 9 },
-		{ "size, and later", { 9, 9, 5, 6, SFTP_SAME_UNKNOWN }, 0 },
-		{ "longer, and later", { 9, 10, 5, 6, SFTP_SAME_UNKNOWN }, 0 },
+		{ "later", { L, H, 5, 6, SFTP_SAME_UNKNOWN }, H },
+		{ "as old", { L, H, 5, 5, SFTP_SAME_UNKNOWN }, H },
+		{ "older", { L, H, 5, 4, SFTP_SAME_UNKNOWN }, 0 },
+		{ "size and time", { L, L, 5, 5, SFTP_SAME_UNKNOWN }, L },
+		{ "size, and later", { L, L, 5, 6, SFTP_SAME_UNKNOWN }, 0 },
+		{ "longer, and later", { L, L + 1, 5, 6, SFTP_SAME_UNKNOWN },
+		    0 },
+		/* The server digests so little at the end of a file only. */
+		{ "a short start", { L, H - 1, 5, 6, SFTP_SAME_YES }, 0 },
+		{ "a short file", { 9, 9, 5, 1, SFTP_SAME_YES }, 9 },
 	};
 	u_int i;
 
@@ -90,21 +97,21 @@ test_say(void)
 		LogLevel level;
 		const char *line;
 	} t[] = {
-		{ { 9, 0, 5, 5, SFTP_SAME_UNKNOWN }, 0, "" },
-		{ { 9, 4, 5, 5, SFTP_SAME_NO }, SYSLOG_LEVEL_INFO,
+		{ { L, 0, 5, 5, SFTP_SAME_UNKNOWN }, 0, "" },
+		{ { L, H, 5, 5, SFTP_SAME_NO }, SYSLOG_LEVEL_INFO,
 		    "\"f\" is not what the source begins with: "
 		    "copying all of it\n" },
-		{ { 9, 10, 5, 5, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
+		{ { L, L + 1, 5, 5, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
 		    "\"f\" is not what the source begins with: "
 		    "copying all of it\n" },
-		{ { 9, 9, 5, 6, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
+		{ { L, L, 5, 6, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
 		    "\"f\" may not be what the source begins with: "
 		    "copying all of it\n" },
-		{ { 9, 4, 5, 5, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
-		    "\"f\": keeping 4 bytes because of size and time only: "
+		{ { L, H, 5, 5, SFTP_SAME_UNKNOWN }, SYSLOG_LEVEL_INFO,
+		    "\"f\": keeping 4096 bytes because of size and time only: "
 		    "the server can't compare content\n" },
-		{ { 9, 4, 5, 1, SFTP_SAME_YES }, SYSLOG_LEVEL_DEBUG1,
-		    "\"f\": 4 of 9 bytes are the same\n" },
+		{ { L, H, 5, 1, SFTP_SAME_YES }, SYSLOG_LEVEL_DEBUG1,
+		    "\"f\": 4096 of 9000 bytes are the same\n" },
 	};
 	struct heard heard;
 	u_int i;
@@ -165,15 +172,19 @@ test_digests(void)
 		{ "to the end of all numbers", 7, UINT64_MAX, SIZE, 0, 1 },
 		{ "of nothing", SIZE, 0, SIZE, 0, 1 },
 		{ "far beyond the end", (uint64_t)1 << 40, 9, 0, 0, 1 },
-		{ "blocks", 1, 1000, 1001, 256, 4 },
-		{ "whole blocks", 1, 1024, 1025, 256, 4 },
-		{ "blocks to the end", SIZE - 1000, 0, SIZE, 300, 4 },
-		{ "blocks of nothing", SIZE, 0, SIZE, 256, 0 },
+		{ "the least", 1, LEAST, 1 + LEAST, 0, 1 },
+		{ "the last byte", SIZE - 1, 0, SIZE, 0, 1 },
+		{ "a short end", SIZE - LEAST + 1, LEAST - 1, SIZE, 0, 1 },
+		{ "whole blocks", 1, 4 * LEAST, 1 + 4 * LEAST, LEAST, 4 },
+		{ "a shorter last block", 1, 10000 + LEAST, 10001 + LEAST, 5000,
+		    3 },
+		{ "blocks and a short end", SIZE - 10001, 0, SIZE, 5000, 3 },
+		{ "blocks of nothing", SIZE, 0, SIZE, LEAST, 0 },
 		{ "large blocks", 0, 0, SIZE, UINT32_MAX, 1 },
-		{ "many blocks", 3, 448576, 448579, 256, 1753 },
+		{ "many blocks", 3, 146 * LEAST, 3 + 146 * LEAST, LEAST, 146 },
 	};
 	struct sshbuf *b;
-	uint64_t at, end;
+	uint64_t at, end, total;
 	u_int i, n;
 	int fd = a_file(content);
 
@@ -182,9 +193,10 @@ test_digests(void)
 		b = sshbuf_new();
 		ASSERT_PTR_NE(b, NULL);
 		ASSERT_INT_EQ(sftp_check_file(fd, t[i].start, t[i].len,
-		    t[i].block, -1, -1, b), 0);
+		    t[i].block, -1, -1, b, &total), 0);
 		ASSERT_SIZE_T_EQ(sshbuf_len(b), t[i].count * SFTP_CHECK_LEN);
 		end = t[i].end;
+		ASSERT_U64_EQ(total, end == 0 ? 0 : end - t[i].start);
 		for (n = 0; n < t[i].count && end != 0; n++) {
 			at = t[i].start + (uint64_t)n * t[i].block;
 			check_digest(sshbuf_ptr(b) + n * SFTP_CHECK_LEN,
@@ -195,24 +207,65 @@ test_digests(void)
 		TEST_DONE();
 	}
 
-	TEST_START("refused");
-	b = sshbuf_new();
+	close(fd);
+}
+
+/* Returns what a request for digests of a file returns. */
+static int
+digests(int fd, uint64_t start, uint64_t len, uint32_t block, uint64_t *total)
+{
+	struct sshbuf *b = sshbuf_new();
+	int r;
+
 	ASSERT_PTR_NE(b, NULL);
-	ASSERT_INT_EQ(sftp_check_file(fd, 0, 0, 255, -1, -1, b),
-	    SSH_ERR_INVALID_ARGUMENT);
-	ASSERT_INT_EQ(sftp_check_file(fd, UINT64_MAX, 0, 0, -1, -1, b),
-	    SSH_ERR_INVALID_ARGUMENT);
-	ASSERT_INT_EQ(sftp_check_file(-1, 0, 0, 0, -1, -1, b),
-	    SSH_ERR_SYSTEM_ERROR);
-	ASSERT_INT_EQ(errno, EBADF);
-	/* One block more than a reply has room for */
-	ASSERT_INT_EQ(ftruncate(fd, 256 * SFTP_CHECK_MAX + 1), 0);
-	ASSERT_INT_EQ(sftp_check_file(fd, 0, 0, 256, -1, -1, b),
-	    SSH_ERR_INVALID_ARGUMENT);
-	sshbuf_reset(b);
-	ASSERT_INT_EQ(sftp_check_file(fd, 1, 0, 256, -1, -1, b), 0);
-	ASSERT_SIZE_T_EQ(sshbuf_len(b), SFTP_CHECK_MAX * SFTP_CHECK_LEN);
+	*total = UINT64_MAX;
+	r = sftp_check_file(fd, start, len, block, -1, -1, b, total);
 	sshbuf_free(b);
+	return r;
+}
+
+static void
+test_refused(void)
+{
+	static u_char content[SIZE];
+	static const struct {
+		uint64_t start, len;
+		uint32_t block;
+	} t[] = {
+		/* Digests of a few bytes tell what these are. */
+		{ 0, 1, 0 }, { 0, LEAST - 1, 0 },
+		{ SIZE - LEAST, LEAST - 1, 0 }, { SIZE - 2, 1, 0 },
+		{ 0, 1, LEAST }, { 0, LEAST - 1, LEAST },
+		{ 0, LEAST + 1, LEAST }, { 0, 2 * LEAST - 1, LEAST },
+		{ 7, 10000 + LEAST - 1, 5000 }, { SIZE - 5002, 5001, 5000 },
+		{ 0, 0, 1 }, { 0, 0, LEAST - 1 }, { SIZE, 0, LEAST - 1 },
+		{ UINT64_MAX, 0, 0 },
+	};
+	int fd = a_file(content);
+	uint64_t total;
+	size_t i;
+
+	TEST_START("less than 4 KiB before the end of the file is refused");
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		test_subtest_info("%zu", i);
+		ASSERT_INT_EQ(digests(fd, t[i].start, t[i].len, t[i].block,
+		    &total), SSH_ERR_INVALID_ARGUMENT);
+		ASSERT_U64_EQ(total, 0);
+	}
+	ASSERT_INT_EQ(digests(-1, 0, 0, 0, &total), SSH_ERR_SYSTEM_ERROR);
+	ASSERT_INT_EQ(errno, EBADF);
+	ASSERT_U64_EQ(total, 0);
+	TEST_DONE();
+
+	TEST_START("one block more than a reply has room for is refused");
+	ASSERT_INT_EQ(ftruncate(fd, LEAST * SFTP_CHECK_MAX + 1), 0);
+	ASSERT_INT_EQ(digests(fd, 0, 0, LEAST, &total),
+	    SSH_ERR_INVALID_ARGUMENT);
+	/* What was read before that counts. */
+	ASSERT_U64_EQ(total, LEAST * SFTP_CHECK_MAX);
+	ASSERT_INT_EQ(digests(fd, 1, 0, LEAST, &total), 0);
+	ASSERT_U64_EQ(total, LEAST * SFTP_CHECK_MAX);
+	close(fd);
 	TEST_DONE();
 }
 
@@ -220,11 +273,12 @@ static int
 check_all(int fd, uint64_t start, uint64_t len, int in, int out)
 {
 	struct sshbuf *b = sshbuf_new();
+	uint64_t total;
 	int r;
 
 	ASSERT_PTR_NE(b, NULL);
 	errno = 0;
-	r = sftp_check_file(fd, start, len, 0, in, out, b);
+	r = sftp_check_file(fd, start, len, 0, in, out, b, &total);
 	ASSERT_SIZE_T_EQ(sshbuf_len(b), r == 0 ? SFTP_CHECK_LEN : 0);
 	sshbuf_free(b);
 	return r;
@@ -274,8 +328,8 @@ test_write_only(void)
 	other = open(name, O_WRONLY);
 	ASSERT_INT_NE(other, -1);
 	ASSERT_INT_EQ(unlink(name), 0);
-	ASSERT_INT_EQ(check_all(fd, 0, 1, -1, -1), 0);
-	ASSERT_INT_EQ(check_all(other, 0, 1, -1, -1), SSH_ERR_SYSTEM_ERROR);
+	ASSERT_INT_EQ(check_all(fd, 0, 0, -1, -1), 0);
+	ASSERT_INT_EQ(check_all(other, 0, 0, -1, -1), SSH_ERR_SYSTEM_ERROR);
 	ASSERT_INT_EQ(errno, EBADF);
 	ASSERT_INT_EQ(check_all(other, 9, 0, -1, -1), SSH_ERR_SYSTEM_ERROR);
 	close(other);
@@ -367,15 +421,33 @@ test_replies(void)
 	TEST_DONE();
 }
 
-/* Pieces, as test_compare() lays them out; the last one is short. */
+/*
+ * Pieces, as test_compare() lays them out. The last one would have 5 bytes, and
+ * gets 4 KiB of the one before it.
+ */
 #define PIECES	(SFTP_COMPARE_AHEAD + 3)
 #define STEP	300000
 #define LEN	((PIECES - 1) * STEP + 5)
+
+static uint64_t
+piece_start(u_int n)
+{
+	return (uint64_t)n * STEP - (n == PIECES - 1 ? LEAST : 0);
+}
+
+static uint64_t
+piece_len(u_int n)
+{
+	return n == PIECES - 1 ? LEAST + 5 :
+	    STEP - (n == PIECES - 2 ? LEAST : 0);
+}
 
 /* The answer to piece n of the file behind fd, or a status if fd is -1 */
 static void
 answer(struct sshbuf *m, u_int n, int fd)
 {
+	uint64_t total;
+
 	sshbuf_reset(m);
 	ASSERT_INT_EQ(sshbuf_put_u8(m, fd == -1 ? SSH2_FXP_STATUS :
 	    SSH2_FXP_EXTENDED_REPLY), 0);
@@ -385,8 +457,8 @@ answer(struct sshbuf *m, u_int n, int fd)
 		return;
 	}
 	ASSERT_INT_EQ(sshbuf_put_cstring(m, "sha256"), 0);
-	ASSERT_INT_EQ(sftp_check_file(fd, (uint64_t)n * STEP,
-	    STEP, 0, -1, -1, m), 0);
+	ASSERT_INT_EQ(sftp_check_file(fd, piece_start(n), piece_len(n), 0,
+	    -1, -1, m, &total), 0);
 }
 
 /* What a request for piece n says */
@@ -405,9 +477,9 @@ check_asked(struct sshbuf *m, u_int n)
 	ASSERT_INT_EQ(sshbuf_skip_string(m), 0);
 	ASSERT_INT_EQ(sshbuf_skip_string(m), 0);
 	ASSERT_INT_EQ(sshbuf_get_u64(m, &start), 0);
-	ASSERT_U64_EQ(start, (uint64_t)n * STEP);
+	ASSERT_U64_EQ(start, piece_start(n));
 	ASSERT_INT_EQ(sshbuf_get_u64(m, &len), 0);
-	ASSERT_U64_EQ(len, n == PIECES - 1 ? 5 : STEP);
+	ASSERT_U64_EQ(len, piece_len(n));
 	ASSERT_INT_EQ(sshbuf_get_u32(m, &block), 0);
 	ASSERT_U32_EQ(block, 0);
 	ASSERT_SIZE_T_EQ(sshbuf_len(m), 0);
@@ -445,6 +517,40 @@ compare(struct sftp_compare *c, int ours, int theirs, u_int odd, int other,
 	return asked;
 }
 
+/* No piece is too short for the server, unless all of the file is. */
+static void
+test_pieces(void)
+{
+	static const uint64_t lens[] = { 1, LEAST, STEP - 1, STEP, STEP + 1,
+	    STEP + LEAST - 1, STEP + LEAST, 2 * STEP, 2 * STEP + 1,
+	    2 * STEP + LEAST - 1 };
+	struct sftp_compare c;
+	struct sshbuf *m = sshbuf_new();
+	uint64_t at;
+	size_t i;
+	u_int n;
+
+	TEST_START("no piece has less than 4 KiB");
+	ASSERT_PTR_NE(m, NULL);
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		test_subtest_info("%llu", (unsigned long long)lens[i]);
+		sftp_compare_start(&c, -1, lens[i]);
+		c.step = STEP;
+		for (n = 0, at = 0; sftp_compare_more(&c); n++) {
+			ASSERT_INT_EQ(sftp_compare_ask(&c, m, n,
+			    (const u_char *)"h", 1), 0);
+			ASSERT_U64_EQ(c.piece[n].start, at);
+			ASSERT_U64_GE(c.piece[n].len, MINIMUM(LEAST, lens[i]));
+			ASSERT_U64_LE(c.piece[n].len, STEP);
+			at += c.piece[n].len;
+		}
+		ASSERT_U64_EQ(at, lens[i]);
+		ASSERT_U_INT_EQ(n, (lens[i] + STEP - 1) / STEP);
+	}
+	sshbuf_free(m);
+	TEST_DONE();
+}
+
 static void
 test_compare(void)
 {
@@ -454,7 +560,8 @@ test_compare(void)
 	int a = a_file(content), b = a_file(content), back;
 	u_int asked, i;
 
-	ASSERT_INT_EQ(ftruncate(a, LEN), 0);
+	/* The source has more than what is there. */
+	ASSERT_INT_EQ(ftruncate(a, LEN + STEP), 0);
 	ASSERT_INT_EQ(ftruncate(b, LEN), 0);
 	for (back = 0; back < 2; back++) {
 		TEST_START(back ? "pieces, backwards" : "pieces");
@@ -542,9 +649,11 @@ test_sftp_resume(void)
 	test_at();
 	test_say();
 	test_digests();
+	test_refused();
 	test_bound();
 	test_write_only();
 	test_client_gone();
 	test_compare();
+	test_pieces();
 	test_replies();
 }

@@ -39,7 +39,7 @@
 #include "channels.h"
 #include "channel-window.h"
 #include "bdp-names.h"
-#include "bounded-input.h"
+#include "ext-info.h"
 #include "dispatch.h"
 #include "kex.h"
 #include "log.h"

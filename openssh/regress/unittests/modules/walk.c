@@ -23,7 +23,7 @@
 
 #include "sshbuf.h"
 #include "packet.h"
-#include "bounded-input.h"
+#include "ext-info.h"
 #include "channels.h"
 #include "window-budget.h"
 #include "window-control.h"

@@ -1,0 +1,188 @@
+"""Requests for the channel that was just opened (PROTOCOL.channels): a command
+goes out with the opening of its session to a server that announced it, and
+runs in that session, once, or not at all."""
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from hostile import PACKET, WINDOW, Raw, Server
+from login_tools import CHANNEL_REQUEST, HOST, OPEN, Agent
+from loopback import OURS, STOCK, place, read, wait_until   # noqa: F401
+
+LAST = 0xffffffff
+
+
+# A client that says what it likes
+
+def opens(server, *kinds):
+    """Channels, and then a command for the last one. Where it would run."""
+    ran = server.place.path("ran")
+    for number, kind in enumerate(kinds):
+        server.client.say(OPEN, kind, number, WINDOW, PACKET)
+    server.client.say(CHANNEL_REQUEST, LAST, b"exec", Raw(b"\1"),
+                      f"touch {ran}".encode())
+    return ran
+
+
+@pytest.mark.parametrize("kinds", [
+    [], [b"session", b"session"], [b"session", b"unknown"]],
+    ids=["none", "refused", "another"])
+def test_a_session_that_was_not_opened(place, kinds):
+    """Its command runs nowhere: not in the session before it either."""
+    server = Server(place, options=["MaxSessions 1"])
+    ran = opens(server, *kinds)
+    assert server.client.is_answered()
+    assert "no session was opened: exec ignored" in server.log()
+    server.finish()
+    assert not os.path.exists(ran)
+
+
+def test_a_session_that_was_opened(place):
+    server = Server(place)
+    ran = opens(server, b"session")
+    wait_until("the command", lambda: os.path.exists(ran))
+    server.finish()
+
+
+# Through a ControlMaster
+
+def master(home, *options, server=OURS, env=None, port=2222):
+    """Of shared connections; the path of its socket, and of its log."""
+    home.sshd(server, *options)
+    path, log = home.path("c"), home.path("master.log")
+    with open(log, "w") as f:
+        home.master = home.start(
+            home.ssh("-o", "ForwardAgent=yes", "-o", "ForwardX11=yes", "-o",
+                     f"ControlPath={path}", "-M", "-N", HOST, level="DEBUG3",
+                     port=port), stdin=subprocess.DEVNULL, stderr=f, env=env)
+    wait_until("the master", lambda: os.path.exists(path))
+    return path, log
+
+
+def shared(home, path, command, *options, **kwargs):
+    return home.run(home.ssh("-S", path, *options, HOST, command), **kwargs)
+
+
+def openings(log):
+    """Of each session, whether its command went out before its number came."""
+    kinds = re.findall(r"(send|receive) packet: type (90|91|92|98)", read(log))
+    return [kinds[i + 1] == ("send", "98") for i, kind in enumerate(kinds)
+            if kind == ("send", "90")]
+
+
+@pytest.mark.parametrize("server", [OURS, STOCK], ids=["ours", "stock"])
+def test_commands_with_their_openings(place, server):
+    path, log = master(place, server=server)
+    for n in range(3):
+        done = shared(place, path, f"cat; echo {n}; exit {n}")
+        assert (done.stdout, done.returncode) == (f"{n}\n", n), done.stderr
+    assert openings(log) == [server == OURS] * 3
+
+
+@pytest.mark.parametrize("option", ["-tt", "-X", "-A"])
+def test_sessions_that_wait(place, option):
+    """A terminal, X11 and an agent wait for the session's number."""
+    agent = Agent(place)
+    env = {**os.environ, **agent.env, "DISPLAY": "127.0.0.1:9"}
+    path, log = master(place, env=env)
+    for now, early in ((option, False), ("-T", True)):
+        done = shared(place, path, "echo ran", now, env=env)
+        assert done.stdout.split() == ["ran"], done.stderr
+        assert openings(log)[-1] == early
+
+
+def test_sessions_side_by_side(place):
+    """Each gets its own command."""
+    path, log = master(place)
+    started = [place.start(place.ssh("-S", path, HOST,
+                                     f"sleep 0.{n}; echo {n}"),
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           text=True) for n in range(8)]
+    for n, ssh in enumerate(started):
+        out, _ = ssh.communicate(timeout=300)
+        assert (out, ssh.returncode) == (f"{n}\n", 0)
+    assert openings(log) == [True] * 8
+
+
+def test_an_opening_that_is_refused(place):
+    """It takes its command with it, and no other session."""
+    path, log = master(place, "MaxSessions 1")
+    first = place.start(place.ssh("-S", path, HOST, "cat; echo first"),
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                        text=True)
+    wait_until("the first", lambda: len(openings(log)) == 1)
+    done = shared(place, path, "echo second", "-o", "ControlMaster=no")
+    assert "Session open refused by peer" in done.stderr, done.stderr
+    assert done.stdout == "second\n"    # by a connection of its own
+    assert openings(log)[:2] == [True, True]
+    out, _ = first.communicate("input\n", timeout=300)
+    assert (out, first.returncode) == ("input\nfirst\n", 0)
+    assert shared(place, path, "echo third").stdout == "third\n"
+
+
+class Link:
+    """Port 2223 is sshd's, until what sshd says is kept back."""
+
+    def __init__(self, home):
+        self.keep = False
+        self.home, self.listener = home, home.inside(
+            lambda: socket.create_server(("127.0.0.1", 2223)))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client = self.listener.accept()[0]
+            server = self.home.inside(
+                lambda: socket.create_connection(("127.0.0.1", 2222)))
+            kept = not self.keep        # only of the first connections
+            threading.Thread(target=self.pump, args=(client, server, False),
+                             daemon=True).start()
+            threading.Thread(target=self.pump, args=(server, client, kept),
+                             daemon=True).start()
+
+    def pump(self, source, target, kept):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                while kept and self.keep:
+                    time.sleep(0.01)
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("option, early", [
+    ("-T", True), ("-tt", False), ("-A", False)])
+def test_a_command_runs_once(place, option, early):
+    """One that went out with its session's opening does not run again when the
+    master goes before the answer comes. One that did not go out runs, as in
+    stock."""
+    agent, link, ran = Agent(place), Link(place), place.path("ran")
+    env = {**os.environ, **agent.env}
+    path, log = master(place, env=env, port=2223)
+    link.keep = True
+    ssh = place.start(place.ssh("-S", path, option, HOST, f"echo ran >> {ran}",
+                                port=2223),
+                      stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                      text=True, env=env)
+    wait_until("the opening", lambda: "send packet: type 90" in read(log))
+    if early:
+        wait_until("the command", lambda: os.path.exists(ran))
+    place.master.kill()
+    _, said = ssh.communicate(timeout=300)
+    assert read(ran) == "ran\n"
+    assert ssh.returncode == (255 if early else 0), said
+    assert ("master terminated unexpectedly" in said) == early
+
+
+def test_a_stock_client_of_our_master(place):
+    """It would run its command again: the master waits."""
+    path, log = master(place)
+    done = place.run(place.ssh("-S", path, HOST, "echo ran", tree=STOCK))
+    assert done.stdout == "ran\n", done.stderr
+    assert openings(log) == [False]

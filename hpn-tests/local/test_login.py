@@ -1,0 +1,632 @@
+"""The login: ssh sends what it will ask for before the answers come, and signs
+nothing unasked. What a user, an agent and the server's log see is as with
+stock's ssh."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from login_tools import (ACCEPT, CHANNEL_REQUEST, CONFIRM, FAILURE, OPEN,
+                         PK_OK, REQUEST, SERVICE, SIGN_REQUEST, SUCCESS, Agent,
+                         Case, Prompts, authorize, certify, ended, flow,
+                         has_pam, key, observe, run, sent_before)
+from loopback import OURS, STOCK, place, read, wait_until   # noqa: F401
+
+SERVERS = pytest.mark.parametrize("server", [OURS, STOCK],
+                                  ids=["ours", "stock"])
+PAST, PRESENT = "-2h:-1h", "-1h:+1h"
+# crypt(3) of "word"
+WORD = "$6$openssh-bdp$uT0u970C3e8EBD924ZWGW/2p/u9mdqu7P97bspehP6HOO" \
+    "D12yc2YznvPFVIbxM07dauYtA8FMpyKjBuen7woz/"
+PASSWORD = "PasswordAuthentication yes"
+DENIED, EXT_INFO = 255, 7
+
+
+# The order of messages
+
+def login(place, tree, *options, server=OURS, **kwargs):    # noqa: F811
+    """The messages of a login that succeeds."""
+    sshd = place.sshd(server)
+    done = run(place, Case(*options, **kwargs), tree, level="DEBUG3")
+    ended(sshd)
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+    return flow(done.stderr)
+
+
+@SERVERS
+def test_order_of_the_login(place, server):
+    """The service, "none" and the query go out in one flight. The signature
+    waits for the server to take the key."""
+    kinds = login(place, OURS, server=server)
+    assert sent_before(kinds, ACCEPT) == [SERVICE, REQUEST, REQUEST]
+    assert sent_before(kinds, PK_OK) == [SERVICE, REQUEST, REQUEST]
+    assert sent_before(kinds, SUCCESS) == [SERVICE] + 3 * [REQUEST]
+    received = [kind for sent, kind in kinds if not sent and kind != EXT_INFO]
+    assert received[:received.index(SUCCESS)] == [ACCEPT, FAILURE, PK_OK]
+
+
+@SERVERS
+def test_order_of_the_session(place, server):
+    """Its command goes right behind its opening to a server that announces
+    that it takes it, which stock's does not."""
+    kinds = login(place, OURS, server=server)
+    assert OPEN not in sent_before(kinds, SUCCESS)
+    early = sent_before(kinds, CONFIRM)
+    assert OPEN in early
+    assert (CHANNEL_REQUEST in early) == (server == OURS)
+
+
+@SERVERS
+@pytest.mark.parametrize("option", [
+    "PreferredAuthentications=none,publickey",
+    "PreferredAuthentications=none,keyboard-interactive,publickey"])
+def test_first_method_none_is_stocks_login(place, server, option):
+    """Message for message."""
+    logins = [login(place, tree, "-o", option, server=server)
+              for tree in (STOCK, OURS)]
+    stock, ours = (kinds[:kinds.index((False, SUCCESS))] for kinds in logins)
+    assert ours == stock
+    assert sent_before(stock, ACCEPT) == [SERVICE]
+
+
+@SERVERS
+@pytest.mark.parametrize("option", [
+    "PubkeyAuthentication=no",
+    "PreferredAuthentications=keyboard-interactive,password"])
+def test_no_query_without_publickey(place, server, option):
+    place.sshd(server, "PasswordAuthentication no")
+    done = run(place, Case("-o", option), OURS, level="DEBUG3")
+    assert done.returncode == DENIED
+    assert [kind for sent, kind in flow(done.stderr)
+            if sent and kind >= REQUEST] == [REQUEST]
+
+
+# As with stock
+
+def as_stock(place, made, server):
+    stock, ours = (observe(place, made, server, tree)
+                   for tree in (STOCK, OURS))
+    assert stock["status"] == made.status, stock
+    if made.logs:
+        stock["log"] = sorted(stock["log"] + [made.logs])
+    for what in stock:
+        assert ours[what] == stock[what], what
+
+
+CASES = {}
+
+
+def case(make):
+    CASES[make.__name__] = make
+    return make
+
+
+@case
+def key_in_a_file(place):
+    return Case()
+
+
+def keep_public(place, name):
+    """Only the agent has the private half of a key."""
+    shutil.copy(place.path(f"{name}.pub"), place.path(name))
+
+
+@case
+def key_in_an_agent(place):
+    agent = Agent(place)
+    agent.add(place.path("user"))
+    keep_public(place, "user")
+    return Case(seen=[agent])
+
+
+@case
+def agent_only(place):
+    """Of three keys the last is the right one."""
+    agent = Agent(place)
+    for name in ("first", "second"):
+        agent.add(key(place, name))
+    agent.add(place.path("user"))
+    for name in ("user", "user.pub"):
+        os.rename(place.path(name), place.path(f"{name}.there"))
+    os.rename(place.path("user.pub.there"), place.path("mine.pub"))
+    return Case(sshd=[authorize(place, "mine")], drop=["IdentitiesOnly"],
+                seen=[agent])
+
+
+@case
+def agent_with_more_keys_than_one(place):
+    """IdentitiesOnly: those that are not named stay unasked."""
+    agent = Agent(place)
+    agent.add(key(place, "first"))
+    agent.add(place.path("user"))
+    keep_public(place, "user")
+    return Case(seen=[agent])
+
+
+def confirming(place, script, status):
+    """An agent that asks somebody before it signs."""
+    prompts = Prompts(place, script)
+    agent = Agent(place, env=prompts.env)
+    agent.add("-c", place.path("user"))
+    keep_public(place, "user")
+    return Case(seen=[agent, prompts], status=status)
+
+
+@case
+def agent_that_asks(place):
+    return confirming(place, "true", 0)
+
+
+@case
+def agent_that_asks_and_is_told_no(place):
+    return confirming(place, "exit 1", DENIED)
+
+
+@case
+def agent_that_refuses(place):
+    """The next key of the list is taken."""
+    agent = Agent(place, refuses=True)
+    agent.add(key(place, "first"))
+    keep_public(place, "first")
+    return Case("-i", place.path("first"), sshd=[
+        authorize(place, "first", "user")], seen=[agent])
+
+
+@case
+def agent_with_a_key_for_this_host_only(place):
+    agent = Agent(place)
+    with open(place.path("here"), "w") as f:
+        f.write(f"here {read(place.path('host.pub'))}")
+    agent.add("-H", place.path("here"), "-h", "here", place.path("user"))
+    keep_public(place, "user")
+    return Case(seen=[agent])
+
+
+@case
+def agent_with_a_key_for_another_host_only(place):
+    agent = Agent(place)
+    with open(place.path("here"), "w") as f:
+        f.write(f"here {read(key(place, 'another') + '.pub')}")
+    agent.add("-H", place.path("here"), "-h", "here", place.path("user"))
+    keep_public(place, "user")
+    return Case(seen=[agent], status=DENIED)
+
+
+@case
+def key_with_a_passphrase(place):
+    prompts = Prompts(place, "echo secret")
+    subprocess.run([f"{STOCK}/ssh-keygen", "-q", "-p", "-N", "secret", "-P",
+                    "", "-f", place.path("user")], check=True)
+    return Case(seen=[prompts], drop=["BatchMode"])
+
+
+def certificate(place, validity, status, *keys):
+    certify(place, "user", validity, "-n", "root")
+    return Case("-o", f"CertificateFile={place.path('user-cert.pub')}",
+                sshd=[authorize(place, *keys),
+                      f"TrustedUserCAKeys {place.path('ca')}.pub"],
+                status=status)
+
+
+@case
+def valid_certificate(place):
+    return certificate(place, PRESENT, 0)
+
+
+@case
+def expired_certificate(place):
+    return certificate(place, PAST, DENIED)
+
+
+@case
+def expired_certificate_and_its_key(place):
+    return certificate(place, PAST, 0, "user")
+
+
+def several(place, accepted, *options, status=0):
+    """Keys in an order, of which the server takes one."""
+    names = [key(place, name) for name in ("first", "second", "third")]
+    return Case(*(word for name in names for word in ("-i", name)),
+                sshd=[authorize(place, accepted), *options], drop=[],
+                status=status)
+
+
+@case
+def second_key_of_three(place):
+    return several(place, "first")
+
+
+@case
+def third_key_of_four(place):
+    return several(place, "second")
+
+
+@case
+def no_key_of_four(place):
+    key(place, "other")
+    return several(place, "other", status=DENIED)
+
+
+@case
+def one_try_and_the_right_key(place):
+    return Case(sshd=["MaxAuthTries 1"])
+
+
+@case
+def one_try_and_a_wrong_key_first(place):
+    return several(place, "first", "MaxAuthTries 1", status=DENIED)
+
+
+@case
+def two_tries_and_the_second_key(place):
+    return several(place, "first", "MaxAuthTries 2")
+
+
+@case
+def two_tries_and_the_third_key(place):
+    return several(place, "second", "MaxAuthTries 2", status=DENIED)
+
+
+@case
+def rsa_with_a_list_of_algorithms(place):
+    path = key(place, "rsa", kind="rsa")
+    return Case("-i", path, sshd=[
+        authorize(place, "rsa"), "PubkeyAcceptedAlgorithms rsa-sha2-256"])
+
+
+@case
+def no_algorithm_in_common(place):
+    return Case("-o", "PubkeyAcceptedAlgorithms=rsa-sha2-512", status=DENIED)
+
+
+def with_password(place, *options, script="echo word", sshd=(), **kwargs):
+    """root's password is "word"."""
+    shadow(place, f"root:{WORD}:19000:0:99999:7:::")
+    return Case(*options, sshd=[PASSWORD, *sshd],
+                seen=[Prompts(place, script)], drop=["BatchMode"], **kwargs)
+
+
+def shadow(place, line):
+    with open(place.path("shadow"), "w") as f:
+        f.write(line + "\n")
+    done = place.run(["mount", "--bind", place.path("shadow"), "/etc/shadow"])
+    assert done.returncode == 0, done.stderr
+
+
+@case
+def key_though_passwords_are_taken(place):
+    return with_password(place)
+
+
+@case
+def password_at_a_server_without_publickey(place):
+    return with_password(place, sshd=["PubkeyAuthentication no"])
+
+
+@case
+def password_at_a_client_without_publickey(place):
+    return with_password(place, "-o", "PubkeyAuthentication=no")
+
+
+@case
+def password_before_publickey(place):
+    return with_password(place, "-o",
+                         "PreferredAuthentications=password,publickey")
+
+
+@case
+def password_only(place):
+    return with_password(place, "-o", "PreferredAuthentications=password")
+
+
+@case
+def wrong_password_and_then_the_key(place):
+    return with_password(
+        place, "-o", "PreferredAuthentications=password,publickey",
+        script="echo wrong")
+
+
+@case
+def wrong_password(place):
+    return with_password(place, sshd=["AuthorizedKeysFile none"],
+                         script="echo wrong", status=DENIED)
+
+
+@case
+def empty_password(place):
+    """Asking for "none" is all of the login."""
+    shadow(place, "root::19000:0:99999:7:::")
+    return Case(sshd=[PASSWORD, "PermitEmptyPasswords yes"],
+                logs="dispatch_protocol_error: type 50 seq N")
+
+
+@case
+def publickey_before_password(place):
+    return with_password(place, "-o",
+                         "PreferredAuthentications=publickey,password")
+
+
+@case
+def methods_that_are_not_built_in(place):
+    return Case("-o", "PreferredAuthentications=gssapi-with-mic,hostbased,"
+                "publickey")
+
+
+@case
+def two_keys_needed(place):
+    second = key(place, "second")
+    return Case("-i", second, sshd=[
+        authorize(place, "user", "second"),
+        "AuthenticationMethods publickey,publickey"])
+
+
+@case
+def two_keys_needed_and_one_there(place):
+    return Case(sshd=["AuthenticationMethods publickey,publickey"],
+                status=DENIED)
+
+
+@case
+def key_and_password_needed(place):
+    return with_password(place, sshd=[
+        "AuthenticationMethods publickey,password"],
+        command="echo ran; cat", typed="not for the prompt")
+
+
+@case
+def key_and_wrong_password(place):
+    return with_password(place, sshd=[
+        "AuthenticationMethods publickey,password"], script="echo wrong",
+        status=DENIED)
+
+
+@case
+def password_and_key_needed(place):
+    return with_password(place, sshd=[
+        "AuthenticationMethods password,publickey"])
+
+
+@case
+def user_who_is_not_allowed(place):
+    return Case(sshd=["AllowUsers nobody"], status=DENIED)
+
+
+@case
+def user_who_is_not_there(place):
+    return Case("-l", "nosuch", status=DENIED)
+
+
+@case
+def account_that_has_expired(place):
+    shadow(place, f"root:{WORD}:19000:0:99999:7::1:")
+    return Case(status=DENIED)
+
+
+@case
+def root_with_a_command_only(place):
+    return Case(sshd=["PermitRootLogin forced-commands-only"], status=DENIED)
+
+
+@case
+def key_with_a_command(place):
+    line = 'command="echo forced" ' + read(place.path("user.pub"))
+    with open(place.path("authorized"), "w") as f:
+        f.write(line)
+    return Case(sshd=["PermitRootLogin forced-commands-only",
+                      f"AuthorizedKeysFile {place.path('authorized')}"])
+
+
+@case
+def banner(place):
+    with open(place.path("banner"), "w") as f:
+        f.write("Authorized users only\n" * 40)
+    return Case(sshd=[f"Banner {place.path('banner')}"])
+
+
+@case
+def forced_command(place):
+    return Case(sshd=["ForceCommand echo $SSH_ORIGINAL_COMMAND forced; cat"],
+                typed="input")
+
+
+@case
+def subsystem(place):
+    return Case("-s", command="sftp", sshd=[
+        "Subsystem sftp echo subsystem"])
+
+
+@case
+def subsystem_that_is_refused(place):
+    return Case("-s", command="nosuch", status=DENIED)
+
+
+@case
+def no_sessions(place):
+    return Case(sshd=["MaxSessions 0"], status=DENIED)
+
+
+@case
+def status_of_a_command(place):
+    return Case(command="echo out; echo err >&2; exit 3", status=3)
+
+
+@case
+def command_of_40_kb(place):
+    return Case(command="echo ran #" + "x" * 40000)
+
+
+@case
+def no_command(place):
+    return Case("-T", command="", typed="echo ran; exit 4\n", status=4)
+
+
+@case
+def terminal(place):
+    return Case("-tt", command="tty >/dev/null && echo terminal")
+
+
+@case
+def agent_forwarded(place):
+    agent = Agent(place)
+    agent.add(place.path("user"))
+    return Case("-A", command=f"{STOCK}/ssh-add -l", seen=[agent])
+
+
+@case
+def x11_that_is_refused(place):
+    return Case("-X", env={"DISPLAY": "127.0.0.1:9"})
+
+
+@case
+def forwardings(place):
+    return Case("-L", "4444:127.0.0.1:2222", "-R", "4445:127.0.0.1:2222",
+                command="sleep 0.2; echo ran")
+
+
+@case
+def environment(place):
+    return Case("-o", "SetEnv=BDP_TEST=x", sshd=["AcceptEnv BDP_*"],
+                command="echo $BDP_TEST")
+
+
+@case
+def compression(place):
+    return Case("-C")
+
+
+@case
+def unknown_host_that_is_taken(place):
+    return Case(drop=["Strict", "BatchMode"], seen=[
+        Prompts(place, "echo yes")])
+
+
+@case
+def unknown_host_that_is_not_taken(place):
+    """Only the key exchange goes to it."""
+    return Case(drop=["Strict", "BatchMode"], seen=[
+        Prompts(place, "echo no")], status=DENIED)
+
+
+@case
+def new_keys_on_the_way(place):
+    return Case("-o", "RekeyLimit=100K", command="head -c 1000000 /dev/zero "
+                "| wc -c; head -c 400000 /dev/zero | tr '\\0' x")
+
+
+@case
+def penalties(place):
+    if not os.path.exists(f"{OURS}/sshd-session"):
+        pytest.skip("this base has no PerSourcePenalties")
+    return Case(sshd=["PerSourcePenalties yes", "LogLevel DEBUG1",
+                      "AuthorizedKeysFile none"], status=DENIED)
+
+
+@pytest.mark.parametrize("name", CASES)
+@SERVERS
+def test_as_stock(place, server, name):
+    made = CASES[name](place)
+    as_stock(place, made, server)
+
+
+# PAM
+
+@pytest.fixture
+def pam(place):
+    """pam(account): an sshd's option, with PAM, whose only password is
+    "secret"."""
+    if not os.path.isdir("/etc/pam.d"):
+        pytest.skip("no /etc/pam.d to put a service over")
+    os.mkdir(place.path("pam.d"))
+    with open(place.path("check"), "w") as f:
+        f.write("#!/bin/sh\n[ \"$(tr -d '\\0')\" = secret ]\n")
+    os.chmod(place.path("check"), 0o755)
+    done = place.run(["mount", "--bind", place.path("pam.d"), "/etc/pam.d"])
+    assert done.returncode == 0, done.stderr
+
+    def service(account="permit"):
+        with open(place.path("pam.d/sshd"), "w") as f:
+            f.write("auth required pam_exec.so quiet expose_authtok "
+                    f"{place.path('check')}\nauth required pam_permit.so\n"
+                    f"account required pam_{account}.so\n"
+                    "session required pam_permit.so\n")
+        return "UsePAM yes"
+    return service
+
+
+@pytest.mark.parametrize("word, account, methods, status", [
+    ("secret", "permit", "keyboard-interactive:pam", 0),
+    ("wrong", "permit", "keyboard-interactive:pam", DENIED),
+    ("secret", "permit", "publickey,keyboard-interactive:pam", 0),
+    ("wrong", "permit", "publickey,keyboard-interactive:pam", DENIED),
+    ("secret", "permit", "any", 0),
+    ("secret", "deny", "publickey", DENIED)])
+@SERVERS
+def test_pam_as_stock(place, pam, server, word, account, methods, status):
+    """The prompts are the same, too, and what is typed is the password."""
+    if not has_pam(server):
+        pytest.skip("sshd is built without PAM")
+    made = Case(sshd=[pam(account), f"AuthenticationMethods {methods}"],
+                drop=["BatchMode"], seen=[Prompts(place, f"echo {word}")],
+                command="echo ran; cat", typed="not for the prompt",
+                status=status)
+    as_stock(place, made, server)
+
+
+# Keys that want a touch
+
+@pytest.fixture(scope="module")
+def provider(tmp_path_factory):
+    """Upstream's security key that is none."""
+    if not re.search("^#define ENABLE_SK ", read(f"{OURS}/config.h"), re.M):
+        pytest.skip("ssh is built without security keys")
+    made = str(tmp_path_factory.mktemp("sk") / "sk-dummy.so")
+    sources = [f"{STOCK}/regress/misc/sk-dummy/{name}.c"
+               for name in ("sk-dummy", "fatal")]
+    done = subprocess.run(
+        ["cc", "-w", "-shared", "-fPIC", "-D_GNU_SOURCE", "-DHAVE_CONFIG_H",
+         f"-I{STOCK}", "-o", made, *sources, f"{STOCK}/ed25519.c",
+         f"{STOCK}/hash.c", "-lcrypto"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+@pytest.mark.parametrize("authorized", ["user", "other"])
+@pytest.mark.parametrize("kind", ["ed25519-sk", "ecdsa-sk"])
+@SERVERS
+def test_security_key_as_stock(place, provider, server, kind, authorized):
+    """One touch a login, and none for a server that does not take the key."""
+    env = {"SSH_SK_PROVIDER": provider,
+           "SSH_SK_HELPER": f"{STOCK}/ssh-sk-helper"}
+    for name in ("user", "user.pub"):
+        os.unlink(place.path(name))
+    done = subprocess.run([f"{STOCK}/ssh-keygen", "-q", "-N", "", "-t", kind,
+                           "-f", place.path("user")], capture_output=True,
+                          env={**os.environ, **env}, text=True)
+    assert done.returncode == 0, done.stderr
+    key(place, "other")
+    made = Case("-o", f"SecurityKeyProvider={provider}", env=env,
+                sshd=[authorize(place, authorized)],
+                status=0 if authorized == "user" else DENIED)
+    as_stock(place, made, server)
+    place.sshd(server, *made.sshd)
+    done = run(place, made, OURS, level="DEBUG1")
+    assert done.stderr.count("ready to sign with key") == \
+        (authorized == "user")
+
+
+@SERVERS
+def test_agent_signs_once(place, server):
+    """And nothing at a server that takes none of its keys."""
+    agent = Agent(place)
+    for name in ("first", "second"):
+        agent.add(key(place, name))
+    os.unlink(place.path("user"))
+    for accepted, status, signed in (("second", 0, 1), ("user", DENIED, 0)):
+        made = Case(sshd=[authorize(place, accepted)], seen=[agent],
+                    drop=["IdentitiesOnly"], status=status)
+        ours = observe(place, made, server, OURS)
+        assert ours["status"] == status, ours
+        assert ours["seen"][0][SIGN_REQUEST] == signed

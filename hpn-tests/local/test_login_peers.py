@@ -1,0 +1,121 @@
+"""The login to servers that others wrote: each succeeds, as with stock's ssh,
+and takes fewer round trips. Nothing but what a server announces decides over
+messages of channels, whatever its banner says."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import peers
+from login_tools import (ACCEPT, CHANNEL_REQUEST, CONFIRM, REQUEST, SERVICE,
+                         Case, flow, run, sent_before)
+from loopback import OURS, STOCK, place, read, wait_until   # noqa: F401
+
+# As "make check-interop" sets it
+ALL = os.environ.get("INTEROP") == "all"
+LOGINS = 100 if ALL else 3
+CLIENTS = [name for name, peer in peers.CLIENTS.items() if ALL or peer.quick]
+# Debian's modules belong to Debian's Python
+PYTHON = shutil.which("python3", path="/usr/bin") or sys.executable
+SOFTWARE = "OpenSSH_9.6p1"
+# Those that answer requests in their order. asyncssh may answer the second one
+# first. TinySSH and older paramikos announce no algorithms.
+IN_ORDER = {"Go", "paramiko", "Dropbear", "OpenSSH of Debian 12"}
+IGNORE, EXT_INFO, FAILURE, SUCCESS, PK_OK = 2, 7, 51, 52, 60
+
+
+def serve(place, name, *software):
+    """The server, on port 2222. Skips if there is none."""
+    peer = peers.SERVERS[name]
+    if why := peers.absent("server", name):
+        pytest.skip(why)
+    peers.prepare(place.folder)
+    os.chmod(place.folder, 0o700)
+    place.start(peers.command([*peer.serves, *software], place.folder,
+                              port="2222", python=PYTHON),
+                stdin=subprocess.DEVNULL)
+    wait_until(name, lambda: ":2222 " in place.run(["ss", "-Htln"]).stdout)
+
+
+def case(name):
+    """asyncssh loses the output of a command that ends before its input."""
+    return Case(command="cat; echo ran") \
+        if "exec" in peers.SERVERS[name].modes else Case("-s", command="sftp")
+
+
+def login(place, name, tree):
+    """The messages of a login and a session, and what the user sees."""
+    done = run(place, case(name), tree, level="DEBUG3")
+    assert "Authenticated to" in done.stderr, done.stderr
+    said = [line for line in done.stderr.splitlines() if not re.match(
+        r"debug\d|Authenticated|Transferred|Bytes| |$", line)]
+    return flow(done.stderr), (done.returncode, done.stdout, said)
+
+
+@pytest.mark.parametrize("name", peers.SERVERS)
+def test_server(place, name):
+    serve(place, name)
+    login(place, name, STOCK)               # the host is known from here on
+    stock, seen = login(place, name, STOCK)
+    for _ in range(LOGINS):
+        kinds, ours = login(place, name, OURS)
+        assert ours == seen
+        assert CHANNEL_REQUEST not in sent_before(kinds, CONFIRM)
+        if name not in IN_ORDER or (False, EXT_INFO) not in stock:
+            assert kinds[:kinds.index((False, CONFIRM))] == \
+                stock[:stock.index((False, CONFIRM))]
+            continue
+        assert sent_before(kinds, ACCEPT) == [SERVICE, REQUEST, REQUEST]
+        assert [kind for sent, kind in kinds[:kinds.index((False, SUCCESS))]
+                if not sent and kind not in (IGNORE, EXT_INFO)] == \
+            [ACCEPT, FAILURE, PK_OK]
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_client(place, name):
+    if why := peers.absent("client", name):
+        pytest.skip(why)
+    peers.prepare(place.folder)
+    sshd = place.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
+    with open(place.path("source"), "wb") as f:
+        f.write(os.urandom(1000))
+    get = next(iter(peers.CLIENTS[name].modes.values()))[0]
+    for _ in range(LOGINS):
+        done = place.run(peers.command(
+            get, place.folder, host="127.0.0.1", port=2222, python=PYTHON,
+            source=place.path("source"), copy=place.path("copy")))
+        assert done.returncode == 0, done.stderr
+        with open(place.path("source"), "rb") as source, \
+                open(place.path("copy"), "rb") as copy:
+            assert source.read() == copy.read()
+        os.unlink(place.path("copy"))
+    assert read(sshd.log).count("Accepted publickey") == LOGINS
+
+
+@pytest.mark.parametrize("name", ["Go", "paramiko", "asyncssh"])
+def test_banner_of_openssh(place, name):
+    serve(place, name, SOFTWARE)
+    for _ in range(LOGINS):
+        kinds, (status, output, _) = login(place, name, OURS)
+        assert (status, output) == \
+            (0, "ran\n" if "exec" in peers.SERVERS[name].modes else "")
+        assert CHANNEL_REQUEST not in sent_before(kinds, CONFIRM)
+
+
+@pytest.mark.parametrize("name", ["paramiko", "asyncssh"])
+def test_copy_to_banner_of_openssh(place, name):
+    """(These servers tell scp no exit status.)"""
+    serve(place, name, SOFTWARE)
+    with open(place.path("source"), "wb") as f:
+        f.write(os.urandom(1000))
+    ssh, *options = place.ssh()
+    options[options.index("-p")] = "-P"
+    place.run([f"{OURS}/scp", "-q", "-S", ssh, *options, place.path("source"),
+               f"root@127.0.0.1:{place.path('copy')}"])
+    with open(place.path("source"), "rb") as source, \
+            open(place.path("copy"), "rb") as copy:
+        assert source.read() == copy.read()

@@ -1,0 +1,41 @@
+"""Uploads through a proxy on the host of sshd, where TCP's round trips take
+microseconds and those of the path 200 ms."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import lab
+from spec import MIB, transfer
+
+PATH = transfer("1g-1ms", "put", 24 * MIB)      # the proxy makes the path
+TIMES = {"stock": 4, "openssh": 16}
+
+
+@pytest.mark.level("netem")
+def test_early_requests(measured):
+    """Requests right behind CHANNEL_OPEN cost no goodput at any login, nor
+    through a ControlMaster: a stock client sends them a round trip later, and
+    the slowest of ours is no slower than the slowest of its. (As of now, one of
+    four is, in that order too: its window stays at 2 MiB.)"""
+    measured.until = "the window takes the path's round trip, not TCP's"
+    folder = os.path.join(lab.LAB, "proxied")
+    words = dict(lab.with_paths(PATH), clients={
+        tree: (os.path.join(lab.BUILD, tree), times)
+        for tree, times in TIMES.items()})
+    subprocess.run([os.path.join(lab.MACHINE, "run"), "-o", folder,
+                    sys.executable, "-B",
+                    os.path.join(os.path.dirname(__file__), "proxied.py"),
+                    json.dumps(words)], check=True, stdin=subprocess.DEVNULL)
+    with open(os.path.join(folder, "result.json")) as f:
+        rates = json.load(f)
+    measured.note("MB/s: " + "; ".join(
+        f"{name} " + ", ".join(f"{rate:.1f}" for rate in found)
+        for name, found in rates.items()))
+    for name in ("openssh", "shared"):
+        measured.at_least(f"slowest of {name}, of stock's",
+                          min(rates[name]) / min(rates["stock"]), 0.95,
+                          "{:.2f}")

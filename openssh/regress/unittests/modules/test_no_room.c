@@ -1,0 +1,108 @@
+/*
+ * Copyright (c) 2026 The openssh-bdp authors
+ *
+ * Permission to use, copy, modify, and distribute this software for any
+ * purpose with or without fee is hereby granted, provided that the above
+ * copyright notice and this permission notice appear in all copies.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+ * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+ * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+ * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+ * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+ */
+
+/* What functions return if a buffer is too small for what they compose. */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../test_helper/test_helper.h"
+
+#include "bdp-options.h"
+#include "ext-info.h"
+#include "log.h"
+#include "sftp-check-file.h"
+#include "sshbuf.h"
+#include "ssherr.h"
+
+void test_no_room(void);
+
+static int fd;		/* of a file of a few bytes */
+
+static int
+request(struct sshbuf *b)
+{
+	return sftp_check_request(b, 7, (const u_char *)"handle", 6, 1, 2);
+}
+
+static int
+options(struct sshbuf *b)
+{
+	struct bdp_options o = { .tcp_congestion = "cubic" };
+
+	return bdp_options_put(&o, b);
+}
+
+static int
+digest(struct sshbuf *b)
+{
+	uint64_t total;
+
+	return sftp_check_file(fd, 0, 0, 0, -1, -1, b, &total);
+}
+
+static int
+info(struct sshbuf *b)
+{
+	int r = sshbuf_put_u32(b, 0);
+
+	return r != 0 ? r : ext_info_announce(b, "name");
+}
+
+/* Calls f with buffers that are too small, by any number of bytes. */
+static void
+each_size(int (*f)(struct sshbuf *b))
+{
+	struct sshbuf *b = sshbuf_new();
+	size_t len, i;
+
+	ASSERT_PTR_NE(b, NULL);
+	ASSERT_INT_EQ(f(b), 0);
+	len = sshbuf_len(b);
+	ASSERT_SIZE_T_GT(len, 4);
+	sshbuf_free(b);
+	for (i = 1; i < len; i++) {
+		ASSERT_PTR_NE(b = sshbuf_new(), NULL);
+		ASSERT_INT_EQ(sshbuf_set_max_size(b, i), 0);
+		ASSERT_INT_EQ(f(b), SSH_ERR_NO_BUFFER_SPACE);
+		sshbuf_free(b);
+	}
+}
+
+void
+test_no_room(void)
+{
+	char file[] = "/tmp/test_no_room.XXXXXXXXXX";
+
+	TEST_START("a buffer that is too small is an error");
+	ASSERT_INT_NE(fd = mkstemp(file), -1);
+	ASSERT_INT_EQ(unlink(file), 0);
+	ASSERT_INT_EQ(write(fd, "data", 4), 4);
+	log_init("test", SYSLOG_LEVEL_QUIET, SYSLOG_FACILITY_AUTH, 1);
+	each_size(request);
+	each_size(options);
+	each_size(digest);
+	each_size(info);
+	log_init("test", SYSLOG_LEVEL_INFO, SYSLOG_FACILITY_AUTH, 1);
+	close(fd);
+	TEST_DONE();
+}
