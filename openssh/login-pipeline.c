@@ -79,7 +79,8 @@ ignore(int type, uint32_t seq, struct ssh *ssh)
 void
 login_pipeline_end(struct ssh *ssh)
 {
-	if ((ssh->kex->flags & KEX_PIPELINED) != 0)
+	/* A client of a master's connection has no kex of its own. */
+	if (ssh->kex != NULL && (ssh->kex->flags & KEX_PIPELINED) != 0)
 		ssh_dispatch_range(ssh, SSH2_MSG_USERAUTH_MIN,
 		    SSH2_MSG_USERAUTH_MAX, &ignore);
 }

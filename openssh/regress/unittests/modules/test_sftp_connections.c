@@ -84,7 +84,8 @@ static void
 ignored(void)
 {
 	static const char *const options[] = { "connections=auto",
-	    "connections=AUTO", "sessions=auto", "sessions=3", "sessions=", "pace=5", "pace=x" };
+	    "connections=AUTO", "sessions=auto", "sessions=3", "sessions=",
+	    "pace=5", "pace=x" };
 	struct heard heard;
 	char line[64];
 	size_t i;
