@@ -30,9 +30,10 @@ def prerm(tmp_path):
         text = text.replace(word, value)
     script.write_text(text)
 
-    def run(*words):
-        done = subprocess.run(["sh", str(script), *words],
-                              capture_output=True, text=True, timeout=60)
+    def run(*words, to=""):
+        done = subprocess.run(
+            ["sh", "-c", f'sh "$@" {to}', "sh", str(script), *words],
+            capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and done.stdout == ""
         return done.stderr
     return run
@@ -77,6 +78,17 @@ def test_another_version_takes_over(tmp_path, prerm, words):
     assert said.count("\n") == 1
     assert f"openssh-server: {tmp_path}/sshd_config: " in said
     assert prerm(*words) == ""
+
+
+@pytest.mark.parametrize("to", ["2>/dev/full", "2>&-"])
+def test_where_nothing_can_be_printed(tmp_path, prerm, to):
+    """All files are changed, and dpkg is told of no failure."""
+    config(tmp_path, sshd_config="Include more\nTCPCongestion bbr\n",
+           more="TCPCongestion bbr\n")
+    prerm("remove", to=to)
+    assert (tmp_path / "sshd_config").read_text() == \
+        "Include more\n#TCPCongestion bbr\n"
+    assert (tmp_path / "more").read_text() == "#TCPCongestion bbr\n"
 
 
 @pytest.mark.parametrize("words", [

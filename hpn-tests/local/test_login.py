@@ -278,6 +278,20 @@ def rsa_with_a_list_of_algorithms(place):
 
 
 @case
+def first_key_of_an_algorithm_that_the_user_may_not_use(place):
+    """The server says so in its second EXT_INFO, behind the query."""
+    rsa, second = key(place, "rsa", kind="rsa"), place.path("second")
+    for end in ("", ".pub"):
+        os.rename(place.path(f"user{end}"), f"{second}{end}")
+        os.rename(f"{rsa}{end}", place.path(f"user{end}"))
+    return Case("-i", second, sshd=[
+        authorize(place, "second"), "Match User root",
+        "PubkeyAcceptedAlgorithms ssh-ed25519"],
+        logs="userauth_pubkey: signature algorithm rsa-sha2-512 not in "
+        "PubkeyAcceptedAlgorithms [preauth]")
+
+
+@case
 def no_algorithm_in_common(place):
     return Case("-o", "PubkeyAcceptedAlgorithms=rsa-sha2-512", status=DENIED)
 
