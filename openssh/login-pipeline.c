@@ -80,7 +80,8 @@ void
 login_pipeline_end(struct ssh *ssh)
 {
 	/* A client of a master's connection has no kex of its own. */
-	if (ssh->kex != NULL && (ssh->kex->flags & KEX_PIPELINED) != 0)
-		ssh_dispatch_range(ssh, SSH2_MSG_USERAUTH_MIN,
-		    SSH2_MSG_USERAUTH_MAX, &ignore);
+	if (ssh->kex == NULL || (ssh->kex->flags & KEX_PIPELINED) == 0)
+		return;
+	ssh_dispatch_set(ssh, SSH2_MSG_USERAUTH_FAILURE, &ignore);
+	ssh_dispatch_set(ssh, SSH2_MSG_USERAUTH_PK_OK, &ignore);
 }
