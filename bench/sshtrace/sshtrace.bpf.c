@@ -124,7 +124,7 @@ current_pid(void)
 	return bpf_get_current_pid_tgid() >> 32;
 }
 
-/* openssh:window, of which more follows: see openssh/channel-window.c */
+/* openssh:window, see openssh/channel/channel-report.c; more follows */
 SEC("usdt")
 int
 BPF_USDT(on_window, __u32 channel, __u32 target)

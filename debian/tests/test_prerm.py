@@ -165,7 +165,7 @@ def test_all_options_are_known():
     """Those that have an effect now, and those that older packages took."""
     with open(os.path.join(DEBIAN, "overlay", "prerm")) as f:
         assert f"\noptions='{OPTIONS}'\n" in f.read()
-    with open(os.path.join(TOP, "openssh", "bdp-options.h")) as f:
+    with open(os.path.join(TOP, "openssh", "options", "bdp-options.h")) as f:
         found = re.findall(r"^\tentry\((\w+),", f.read(), re.M)
     assert {"ChannelWindowMax"} <= set(found) <= set(OPTIONS.split("|"))
 

@@ -39,8 +39,8 @@ SECONDS = Number(0, 10**5, "s")
 SHARE = r"\d+(\.\d+)?%"
 LOSS = Like(rf"{SHARE}|(random|gemodel|state)( {SHARE})+",
             '"0.1%", "gemodel 0.01% 10%"')
-TREE = Like(r"openssh|stock|fixed|debian12|nowhere|peers/\w+",
-            "openssh, stock, fixed, debian12")
+TREE = Like(r"openssh|stock|fixed|without|debian12|nowhere|peers/\w+",
+            "openssh, stock, fixed, without, debian12")
 REORDER = Like(rf"delay \d+[mu]s reorder {SHARE}", '"delay 2ms reorder 99%"')
 FLAG = Flag()
 OPTIONS = Each(Like(r"\w+[ =].+", '"RekeyLimit 64M"'))

@@ -24,10 +24,10 @@ PATIENCE_S = 300                        # of a busy machine
 
 MSG_IGNORE, MSG_EXT_INFO, MSG_GLOBAL_REQUEST, MSG_OPEN = 2, 7, 80, 90
 MSG_WINDOW_ADJUST, MSG_DATA, MSG_REQUEST = 93, 94, 98
-MSG_SUCCESS, MSG_FAILURE = 99, 100
+MSG_REQUEST_FAILURE, MSG_SUCCESS, MSG_FAILURE = 82, 99, 100
 MSG_PING, MSG_PONG = 192, 193
 BOUNDED = wire_name("BDP_BOUNDED_INPUT").encode()
-PROBE = wire_name("BDP_PATH_PROBE").encode()
+PROBE = b"keepalive@openssh.com"
 
 # A reader that has stopped, and goes when sshd does. Its parent is another
 # process then; that one's pid may be a third one's by now.
@@ -65,6 +65,7 @@ class Hostile(paramiko.Transport):
 
     def __init__(self, sock, extensions=None):
         super().__init__(sock, server_sig_algs=False)
+        self.local_version = "SSH-2.0-OpenSSH_10.0"
         self.extensions = extensions
         self.heard = []                 # kinds of messages
         self.longest = 0                # bytes of data in one
@@ -119,6 +120,10 @@ class Hostile(paramiko.Transport):
             self.longest = max(self.longest, len(body) - 8)
         if message == MSG_PING:
             self.probe(MSG_PONG, Raw(body))
+        elif message == MSG_GLOBAL_REQUEST and \
+                body.startswith(packed(PROBE)):
+            assert body[-1] == 1, "no reply wanted"
+            self.probe(MSG_REQUEST_FAILURE)
         elif message == MSG_REQUEST and \
                 body[4:8 + len(PROBE)] == packed(PROBE):
             assert body[-1] == 1, "no reply wanted"

@@ -81,7 +81,7 @@ class Noting:
                    for m in re.findall(r"^\+\+\+ b/(\w\S*)\.c$", read(p),
                                        re.M)}
         modules = {os.path.basename(p)[:-2]
-                   for p in glob.glob(f"{TOP}/openssh/*.c")}
+                   for p in glob.glob(f"{TOP}/openssh/*/*.c")}
         flags = f"CFLAGS={variable('CFLAGS')} -finstrument-functions"
         # Some that sshd doesn't have are made for nothing
         self.objects = [f"{name}.o" for name in sorted(patched | modules)]

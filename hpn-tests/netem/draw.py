@@ -31,9 +31,9 @@ STOCK_WINDOW_LEAST = 0.75
 STOCK_REQUESTS = 64 * 261120
 # A receive window of raw TCP like ours towards a stock sender, in bytes: it
 # follows slow start up to the first number, then gains the second in each round
-# trip, up to a BDP and the third. (Ours is a BDP, 3 MiB, and what counts of the
-# data behind lost segments: 2 MiB, and gradually more. See openssh/DESIGN.md.)
-WINDOW_FIRST, WINDOW_GAIN, WINDOW_MORE = 6 * MIB, 4 * MIB, 7 * MIB
+# trip, up to a BDP and the third. (Ours is a BDP and 3 MiB. It is three times
+# what came in a round trip while that is below 1.5 MiB.)
+WINDOW_FIRST, WINDOW_GAIN, WINDOW_MORE = 9 * MIB // 2, 3 * MIB, 3 * MIB
 
 
 def spread(dice, least, most):

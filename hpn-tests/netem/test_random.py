@@ -120,14 +120,14 @@ def test_the_window_of_our_rule(measured, windowed, missed):
     assert figures["of_limit"] == round(80 / min(windowed, 100), 4)
     spec, = transfers.added
     assert spec.tool == "raw"
-    assert spec.window == [6 * MIB, 4 * MIB, min(bdp(draw.spec) + 7 * MIB,
-                                                 BUDGET)]
+    assert spec.window == [9 * MIB // 2, 3 * MIB,
+                           min(bdp(draw.spec) + 3 * MIB, BUDGET)]
 
 
 def test_a_window_of_requests():
-    """With stock's scp the window is no more than its requests."""
-    draw = Draw(216)
-    assert (draw.spec.tool, draw.spec.client) == ("scp", "stock")
+    """With stock's sftp the window is no more than its requests."""
+    draw = Draw(282)
+    assert (draw.spec.tool, draw.spec.client) == ("sftp", "stock")
     specs = draw.add_windowed()
     assert len(specs) == 3
     assert {s.window[2] for s in specs.values()} == {64 * 261120}

@@ -12,7 +12,8 @@ from tracked import TOP, tracked
 
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OPENSSH = os.path.join(BUILD, "openssh")
-MODULES = sorted(os.path.basename(p) for p in glob.glob(f"{TOP}/openssh/*.c"))
+SOURCES = sorted(glob.glob(f"{TOP}/openssh/*/*.c"))
+MODULES = [os.path.basename(p) for p in SOURCES]
 
 # Not: what the style of the house is (bugprone-assignment-in-if-condition),
 # what no caller can get wrong more easily for it (swappable parameters), and
@@ -59,13 +60,13 @@ def test_cppcheck():
     says_nothing([needs("cppcheck"), "--quiet", "--std=c11", f"-I{OPENSSH}",
                   "--enable=warning,performance,portability",
                   "-DHAVE_CONFIG_H", "--error-exitcode=1",
-                  *(f"{TOP}/openssh/{m}" for m in MODULES)])
+                  *SOURCES])
 
 
 def test_clang_tidy():
     says_nothing([needs("clang-tidy"), "--quiet", f"--checks={TIDY}",
                   "--warnings-as-errors=*",
-                  *(f"{TOP}/openssh/{m}" for m in MODULES), "--", "-O2",
+                  *SOURCES, "--", "-O2",
                   *(f for f in flags() if f[:2] in ("-I", "-D") and
                     '"' not in f)], cwd=OPENSSH)
 

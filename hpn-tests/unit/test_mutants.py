@@ -183,10 +183,13 @@ def test_tells_found_from_unfound(tmp_path, monkeypatch):
                       if line.strip() == old)
         return copy.judge(mutants.Mutant(name, number + 1, lines[number],
                                          new), None)[0]
-    assert judge("b->limit = limit;", ";") == "found"
-    assert judge("b->limit = limit;", "b->limit = limit + 0;") == "same code"
-    assert judge("b->limit = limit;", "b->limit = ;") == "not compiled"
+
+    line = "b->pool = limit > base ? limit - base : 0;"
+    assert judge(line, ";") == "found"
+    same = line.replace("base :", "base + 0 :")
+    assert judge(line, same) == "same code"
+    assert judge(line, "b->pool = ;") == "not compiled"
     assert judge("r = sshbuf_check_reserve(oqueue, SFTP_MAX_MSG_LENGTH);",
                  "r = 0;", "sftp-server.c") == "unfound"
     # And nothing of them is left
-    assert judge("b->limit = limit;", "b->limit = limit + 0;") == "same code"
+    assert judge(line, same) == "same code"

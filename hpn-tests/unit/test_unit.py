@@ -28,17 +28,21 @@ def run(tree, program, **env):
                           text=True, timeout=600, env={**os.environ, **env})
 
 
-# Where the rest of the series is not there, it has no tests
-PROGRAMS = ["core" if os.environ.get("UPTO") == "core" else "test_modules",
-            "test_chanbuf"]
+# Where the rest of the series is not there, it has no tests. Of the core alone
+# a long queue takes more memory than its length: its mapping is not upstream's.
+CORE = os.environ.get("UPTO") == "core"
+PROGRAMS = ["core" if CORE else "test_modules", "test_chanbuf"]
+CHANBUF = ["contents", "buffer", "channel"] if CORE else [None]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_ours(program):
     make(OPENSSH, f"bdp-{program}")
-    done = run(OPENSSH, f"bdp-{program}")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "tests ok" in done.stdout
+    for only in CHANBUF if program == "test_chanbuf" else [None]:
+        done = run(OPENSSH, f"bdp-{program}",
+                   **({"TEST_CHANBUF_ONLY": only} if only else {}))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "tests ok" in done.stdout
 
 
 @pytest.mark.parametrize("only", ["memory", "channel"])

@@ -30,9 +30,9 @@ FUZZ_CLIENT_OBJS=$(SFTP_CLIENT_OBJS) progressmeter.o
 
 bdp-fuzz: $(FUZZERS)
 
-bdp-fuzz_window: $(FUZZ)/fuzz_window.c $(FUZZ_DEPS)
+bdp-fuzz_window: $(FUZZ)/fuzz_window.c $(FUZZ_DEPS) bdp-without.o
 	$(FUZZ_CC) -o $@ $(FUZZ)/fuzz_window.c $(FUZZ_MAIN) \
-	    $(FUZZ_WALK:%=regress/unittests/modules/%) \
+	    $(FUZZ_WALK:%=regress/unittests/modules/%) bdp-without.o \
 	    $(call fuzz_wrap,$(BDP_FAKE)) $(FUZZ_LIBS)
 
 bdp-fuzz_wire: $(FUZZ)/fuzz_wire.c $(FUZZ_DEPS)

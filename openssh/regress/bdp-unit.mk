@@ -17,24 +17,23 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 	-Wl,--wrap=__memmove_chk
 
 # What the modules of windows ask the machine (modules/fake.c)
-BDP_FAKE=monotime_double tcp_path_probe tcp_path_look \
-	tcp_path_fill_segments tcp_path_bound_unsent tcp_path_waiting \
-	ssh_packet_get_bytes getsockopt ioctl set_nodelay \
-	window_init window_credit window_budget_ask \
-	sshbuf_len sshbuf_mem_resize poly1305_evp_start free
+BDP_FAKE=monotime_double tcp_path_probe tcp_unsent_bound tcp_unsent \
+	getsockopt ioctl set_nodelay window_init window_credit \
+	window_budget_ask sshbuf_len sshbuf_reset poly1305_evp_start free
 BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 
 # test_poly1305 sees whether OpenSSL's is used
 BDP_EVP=-Wl,--wrap=EVP_MAC_init
 
 # Those that need no more than the core of the series
-BDP_CORE=tests.c test_window_control.c test_window_decide.c test_link.c \
+BDP_CORE=tests.c test_window_control.c test_queue.c test_link.c \
 	test_window_budget.c test_path_rtt.c test_ssh_rtt.c test_walk.c \
-	test_stall.c walk.c fake.c conn.c fixture.c test_channel_window.c \
-	memory.c test_sshbuf_mem.c test_tcp_limit.c test_ext_info.c \
-	test_late_bytes.c test_tcp_path.c test_reader_turn.c
-BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
-	test_sftp_inflight.c test_progress_rate.c test_send_account.c \
+	walk.c fake.c conn.c fixture.c test_channel_window.c \
+	test_channel_path.c test_tcp_path.c test_read_ahead.c
+BDP_MODULES=$(BDP_CORE) test_channel_report.c test_channel_sender.c \
+	test_send_account.c test_tcp_limit.c test_tcp_unsent.c \
+	memory.c test_sshbuf_mem.c test_window_max.c test_wipes.c \
+	test_sftp_inflight.c test_progress_rate.c \
 	test_poly1305.c test_sftp_resume.c test_sftp_slots.c \
 	test_bdp_options.c test_sftp_lanes.c test_sftp_connections.c \
 	test_sftp_names.c test_no_room.c test_sftp_incomplete.c \
@@ -43,14 +42,21 @@ BDP_MODULES=$(BDP_CORE) test_window_max.c test_channel_sender.c test_wipes.c \
 BDP_SFTP=sftp-common.o
 BDP_CHANBUF=tests.c test_chanbuf.c
 
-bdp-test_modules: $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS)
+# tcp-path.c of a system without TCP_INFO, whose function fake.c calls
+bdp-without.o: tcp-path.c tcp-path.h
+	$(CC) $(CFLAGS) $(CPPFLAGS) -DWITHOUT_TCP_INFO \
+	    -Dtcp_path_probe=without_tcp_path_probe -c -o $@ tcp-path.c
+
+bdp-test_modules: $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS) bdp-without.o
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/modules -o $@ \
 	    $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_SFTP) $(BDP_OBJS) \
+	    bdp-without.o \
 	    $(LDFLAGS) $(BDP_FAKES) $(BDP_EVP) $(BDP_LIBS) $(CHANLIBS) $(GSSLIBS)
 
-bdp-core: $(BDP_CORE:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_OBJS)
+bdp-core: $(BDP_CORE:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_OBJS) bdp-without.o
 	$(CC) $(CFLAGS) $(CPPFLAGS) -DBDP_CORE -I. -I$(BDP_SRC)/modules -o $@ \
-	    $(BDP_CORE:%=$(BDP_SRC)/modules/%) $(BDP_OBJS) $(LDFLAGS) \
+	    $(BDP_CORE:%=$(BDP_SRC)/modules/%) $(BDP_OBJS) bdp-without.o \
+	    $(LDFLAGS) \
 	    $(BDP_FAKES) $(BDP_LIBS) $(CHANLIBS)
 
 bdp-test_chanbuf: $(BDP_CHANBUF:%=$(BDP_SRC)/chanbuf/%) $(BDP_HELPER) libssh.a $(BDP_OBJS)

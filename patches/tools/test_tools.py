@@ -41,7 +41,7 @@ class Project:
         (top / "openssh").mkdir()
         self.patches = top / "patches"
         (self.patches / "tools").mkdir(parents=True)
-        for name in ("forms", "types", "rebase-check"):
+        for name in ("forms", "types", "rebase-check", "sources.py"):
             shutil.copy(f"{HERE}/{name}", self.patches / "tools")
         self.write("patches/bases", "# name types folders\nnew asis\n"
                    "old c99 older\nolder c99 oldest older\n")
@@ -223,7 +223,7 @@ def test_rebase_on_what_the_one_before_left(project):
 
 def test_rebase_names_taken(project):
     """A module's name that upstream has, too."""
-    project.write("openssh/c.c", "")
+    project.write("openssh/room/c.c", "")
     status, out, _ = project.rebase(project.tree)
     assert status == 1 and "c.c: upstream has one of that name" in out
 

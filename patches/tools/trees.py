@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -171,3 +172,32 @@ def changed(path):
     files = re.findall(r"^\+\+\+ b/(\S+)", body, re.M)
     return (len(re.findall(r"^\+(?!\+\+ b/)", body, re.M)),
             len(re.findall(r"^-(?!-- (?:a/|/dev/null))", body, re.M)), files)
+
+
+def mails(base, folder):
+    """(what the tool says, paths) of the core as mails for a base."""
+    said = run(TOP, sys.executable, "-B", os.path.join(HERE, "mails"),
+               source(base), folder)
+    return said, sorted(pathlib.Path(folder).iterdir())
+
+
+def git(tree, *command):
+    return run(tree, "git", "-c", "user.name=t", "-c",
+               "user.email=t@example.invalid", "-c", "commit.gpgsign=false",
+               *command)
+
+
+def upstream_git(base, tree):
+    """A new git repository of upstream's tree."""
+    tree.mkdir()
+    run(tree, "tar", "-xf", source(base), "--strip-components=1")
+    git(tree, "init", "-q")
+    git(tree, "add", "-A", "-f", ".")
+    git(tree, "commit", "-q", "-m", "upstream")
+
+
+def configure_upstream(tree):
+    """With -Werror, and what a tree of git's needs before."""
+    if not (tree / "configure").exists():
+        run(tree, "autoreconf")
+    run(tree, "./configure", "--with-Werror", "--without-hardening")

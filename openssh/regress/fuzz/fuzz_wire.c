@@ -1,18 +1,5 @@
-/*
- * Copyright (c) 2026 The openssh-bdp authors
- *
- * Permission to use, copy, modify, and distribute this software for any
- * purpose with or without fee is hereby granted, provided that the above
- * copyright notice and this permission notice appear in all copies.
- *
- * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
- * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
- * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
- * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
- * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
- * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
- * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
- */
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
 
 /*
  * A peer over whole conversations: it opens channels and confirms ours with any
@@ -270,7 +257,7 @@ connection(int fd, u_int how)
 	}
 	new_keys(ssh);
 	channel_init_channels(ssh);
-	channel_set_window_max(ssh, how & 4 ? WINDOWS_MAX : 0);
+	channel_windows_limit(ssh, how & 4 ? WINDOWS_MAX : 0);
 	return ssh;
 }
 

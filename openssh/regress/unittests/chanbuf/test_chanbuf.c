@@ -1,18 +1,5 @@
-/*
- * Copyright (c) 2026 The openssh-bdp authors
- *
- * Permission to use, copy, modify, and distribute this software for any
- * purpose with or without fee is hereby granted, provided that the above
- * copyright notice and this permission notice appear in all copies.
- *
- * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
- * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
- * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
- * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
- * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
- * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
- * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
- */
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
 
 /*
  * What it costs to pass bytes through the two buffers behind a window, counted
@@ -46,6 +33,7 @@
 #define MIB		(1024 * 1024)
 #define PACKET		(32 * KIB)
 #define QUEUE_MIN	(64 * KIB)
+#define READ_AHEAD	(256 * KIB)	/* a smaller window is all in flight */
 #define QUEUE_MAX	(64 * MIB)
 #define TURNS		32	/* times that a queue is passed through */
 
@@ -95,7 +83,7 @@ cost(uint64_t passed)
 }
 
 /*
- * The costs of the queues of QUEUE_MIN << i bytes are the same within 10 %.
+ * The costs of queues of several lengths are the same within 10 %.
  */
 static void
 assert_flat(const uint64_t *costs, size_t n)
@@ -201,14 +189,14 @@ channel_cost(u_int queue)
 }
 
 static void
-flat(const char *name, uint64_t (*measure)(u_int))
+flat(const char *name, uint64_t (*measure)(u_int), u_int least)
 {
 	uint64_t costs[16];
 	size_t n = 0;
 	u_int size;
 
 	TEST_START(name);
-	for (size = QUEUE_MIN; size <= QUEUE_MAX; size *= 4)
+	for (size = least; size <= QUEUE_MAX; size *= 4)
 		costs[n++] = measure(size);
 	assert_flat(costs, n);
 	TEST_DONE();
@@ -315,8 +303,8 @@ test_chanbuf(void)
 #endif
 	if (wanted("buffer"))
 		flat("chanbuf sshbuf copies the same for any queue",
-		    buffer_cost);
+		    buffer_cost, QUEUE_MIN);
 	if (wanted("channel"))
 		flat("chanbuf channel input copies the same for any window",
-		    channel_cost);
+		    channel_cost, READ_AHEAD);
 }

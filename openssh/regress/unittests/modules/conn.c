@@ -1,18 +1,5 @@
-/*
- * Copyright (c) 2026 The openssh-bdp authors
- *
- * Permission to use, copy, modify, and distribute this software for any
- * purpose with or without fee is hereby granted, provided that the above
- * copyright notice and this permission notice appear in all copies.
- *
- * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
- * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
- * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
- * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
- * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
- * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
- * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
- */
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
 
 #include "includes.h"
 
@@ -102,7 +89,7 @@ conn_open(struct conn *conn, int server, u_int flags, uint32_t limit)
 	take_keys(conn->ssh);
 	ssh_packet_set_authenticated(conn->ssh);
 	channel_init_channels(conn->ssh);
-	conn->ws = channel_windows_new(limit);
+	channel_windows_limit(conn->ssh, limit);
 }
 
 void
@@ -114,7 +101,6 @@ conn_close(struct conn *conn)
 		if (conn->channels[i] != NULL)
 			conn_channel_free(conn, conn->channels[i]);
 	}
-	channel_windows_free(conn->ssh, conn->ws);
 	channel_free_all(conn->ssh);
 	ssh_packet_close(conn->ssh);
 	free(conn->ssh->chanctxt);
@@ -143,7 +129,6 @@ conn_channel_free(struct conn *conn, Channel *c)
 	fake_len_ends(c->output);
 	fake_len_ends(c->extended);
 	conn->channels[c->self] = NULL;
-	channel_window_free(conn->ssh, c, conn->ws);
 	channel_free(conn->ssh, c);
 }
 
@@ -166,12 +151,17 @@ conn_goes(Channel *c, struct sshbuf *buf, size_t len)
 u_int
 conn_turn(struct conn *conn, Channel *c)
 {
-	u_int credit = channel_window_turn(conn->ssh, c, &conn->ws);
+	u_int credit = channel_window_turn(conn->ssh, c);
 
 	if (credit != 0) {
 		c->local_window += credit;
 		c->local_consumed = 0;
 	}
+	channel_probe_turn(conn->ssh, c);
+#ifndef BDP_CORE
+	channel_report_turn(conn->ssh, c, credit);
+	channel_sender_turn(conn->ssh, c);
+#endif
 	return credit;
 }
 
@@ -196,14 +186,4 @@ conn_sent(struct conn *conn, u_char type, struct sshbuf *buf)
 		check(sshbuf_consume(out, 4 + len + MAC_LEN) == 0, "packet");
 	}
 	return n;
-}
-
-int
-conn_wakes_ms(const struct conn *conn, const Channel *c)
-{
-	struct timespec timeout;
-
-	ptimeout_init(&timeout);
-	channel_window_timeout(conn->ssh, c, conn->ws, &timeout);
-	return ptimeout_get_ms(&timeout);
 }

@@ -1,18 +1,5 @@
-/*
- * Copyright (c) 2026 The openssh-bdp authors
- *
- * Permission to use, copy, modify, and distribute this software for any
- * purpose with or without fee is hereby granted, provided that the above
- * copyright notice and this permission notice appear in all copies.
- *
- * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
- * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
- * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
- * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
- * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
- * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
- * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
- */
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
 
 #ifndef CONN_H
 #define CONN_H
@@ -24,7 +11,6 @@
 struct conn {
 	struct ssh *ssh;
 	int net[2];			/* its socket, and the other end */
-	struct channel_windows *ws;	/* of the channels that it makes */
 	Channel *channels[CONN_CHANNELS];
 };
 
@@ -58,9 +44,6 @@ size_t	 conn_goes(Channel *c, struct sshbuf *buf, size_t len);
 
 /* Does what channels.c does in a turn. Returns the credit given (bytes). */
 u_int	 conn_turn(struct conn *conn, Channel *c);
-
-/* Returns the ms after which the main loop looks at c, -1 for never. */
-int	 conn_wakes_ms(const struct conn *conn, const Channel *c);
 
 /*
  * Returns the number of messages of a type that were sent since the last call.

@@ -1,18 +1,5 @@
-/*
- * Copyright (c) 2026 The openssh-bdp authors
- *
- * Permission to use, copy, modify, and distribute this software for any
- * purpose with or without fee is hereby granted, provided that the above
- * copyright notice and this permission notice appear in all copies.
- *
- * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
- * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
- * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
- * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
- * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
- * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
- * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
- */
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
 
 #include "includes.h"
 
@@ -30,8 +17,8 @@
 #include "window-control.h"
 #include "misc.h"
 #include "tcp-path.h"
+#include "tcp-unsent.h"
 #include "sshbuf.h"
-#include "sshbuf-mem.h"
 #include "ssherr.h"
 #include "fake.h"
 
@@ -41,39 +28,27 @@ double	 __real_monotime_double(void);
 double	 __wrap_monotime_double(void);
 int	 __real_tcp_path_probe(int, struct path_info *);
 int	 __wrap_tcp_path_probe(int, struct path_info *);
-void	 __real_tcp_path_look(int, struct late_look *);
-void	 __wrap_tcp_path_look(int, struct late_look *);
-void	 __real_tcp_path_fill_segments(int, int);
-void	 __wrap_tcp_path_fill_segments(int, int);
-void	 __real_tcp_path_bound_unsent(int, u_int);
-void	 __wrap_tcp_path_bound_unsent(int, u_int);
+int	 without_tcp_path_probe(int, struct path_info *);
 int	 __real_getsockopt(int, int, int, void *, socklen_t *);
 int	 __wrap_getsockopt(int, int, int, void *, socklen_t *);
 int	 __real_ioctl(int, u_long, ...);
 int	 __wrap_ioctl(int, u_long, ...);
-u_int	 __real_tcp_path_waiting(int);
-u_int	 __wrap_tcp_path_waiting(int);
-void	 __real_ssh_packet_get_bytes(struct ssh *, uint64_t *, uint64_t *);
-void	 __wrap_ssh_packet_get_bytes(struct ssh *, uint64_t *, uint64_t *);
 void	 __real_set_nodelay(int);
 void	 __wrap_set_nodelay(int);
 void	 __real_window_init(struct window_control *, uint32_t, int, uint64_t);
 void	 __wrap_window_init(struct window_control *, uint32_t, int, uint64_t);
 uint32_t __real_window_credit(struct window_control *, uint32_t, uint32_t);
 uint32_t __wrap_window_credit(struct window_control *, uint32_t, uint32_t);
+void	 __real_sshbuf_reset(struct sshbuf *);
+void	 __wrap_sshbuf_reset(struct sshbuf *);
 uint32_t __real_window_budget_ask(struct window_budget *,
 	    struct window_budget_share *, uint32_t, uint32_t);
 uint32_t __wrap_window_budget_ask(struct window_budget *,
 	    struct window_budget_share *, uint32_t, uint32_t);
 size_t	 __real_sshbuf_len(const struct sshbuf *);
 size_t	 __wrap_sshbuf_len(const struct sshbuf *);
-void	 __real_poly1305_evp_start(void);
-void	 __wrap_poly1305_evp_start(void);
-
 void	 __real_free(void *);
 void	 __wrap_free(void *);
-void	*__real_sshbuf_mem_resize(void *, size_t, size_t);
-void	*__wrap_sshbuf_mem_resize(void *, size_t, size_t);
 
 void
 fake_reset(void)
@@ -137,6 +112,8 @@ int
 __wrap_tcp_path_probe(int fd, struct path_info *path)
 {
 	fake.probes++;
+	if (fake.without)
+		return without_tcp_path_probe(fd, path);
 	if (fake.path == NULL)
 		return __real_tcp_path_probe(fd, path);
 	if (fake.path_errno != 0) {
@@ -146,45 +123,6 @@ __wrap_tcp_path_probe(int fd, struct path_info *path)
 	}
 	*path = *fake.path;
 	return 0;
-}
-
-void
-__wrap_tcp_path_look(int fd, struct late_look *look)
-{
-	fake.looks++;
-	if (fake.look == NULL)
-		__real_tcp_path_look(fd, look);
-	else
-		*look = *fake.look;
-}
-
-void
-__wrap_tcp_path_fill_segments(int fd, int fill)
-{
-	fake.fills++;
-	fake.fill = fill;
-	__real_tcp_path_fill_segments(fd, fill);
-}
-
-void
-__wrap_tcp_path_bound_unsent(int fd, u_int unsent)
-{
-	fake.bounds++;
-	fake.unsent = unsent;
-	__real_tcp_path_bound_unsent(fd, unsent);
-}
-
-u_int
-__wrap_tcp_path_waiting(int fd)
-{
-	return fake.waiting != 0 ? fake.waiting : __real_tcp_path_waiting(fd);
-}
-
-void
-__wrap_ssh_packet_get_bytes(struct ssh *ssh, uint64_t *received, uint64_t *sent)
-{
-	__real_ssh_packet_get_bytes(ssh, received, sent);
-	*sent += fake.sent;
 }
 
 int
@@ -220,17 +158,10 @@ __wrap_set_nodelay(int fd)
 }
 
 void
-__wrap_poly1305_evp_start(void)
-{
-	fake.starts++;
-	__real_poly1305_evp_start();
-}
-
-void
-__wrap_window_init(struct window_control *cw, uint32_t base, int bounded_peer,
+__wrap_window_init(struct window_control *cw, uint32_t base, int bounded,
     uint64_t now_us)
 {
-	__real_window_init(cw, base, bounded_peer, now_us);
+	__real_window_init(cw, base, bounded, now_us);
 	cw->consumed = cw->received = fake.counters;
 	cw->samples[cw->head].consumed = fake.counters;
 	cw->samples[cw->head].received = fake.counters;
@@ -254,14 +185,6 @@ __wrap_window_budget_ask(struct window_budget *b, struct window_budget_share *s,
 	return fake.limit;
 }
 
-void *
-__wrap_sshbuf_mem_resize(void *old, size_t osize, size_t nsize)
-{
-	if (nsize < osize)
-		fake.shrinks++;
-	return __real_sshbuf_mem_resize(old, osize, nsize);
-}
-
 /* Memory that is watched is looked at while it may be. */
 void
 __wrap_free(void *p)
@@ -278,3 +201,39 @@ __wrap_free(void *p)
 	}
 	__real_free(p);
 }
+
+void
+__wrap_sshbuf_reset(struct sshbuf *buf)
+{
+	fake.resets += buf == fake.reset;
+	__real_sshbuf_reset(buf);
+}
+
+#ifndef BDP_CORE	/* The core of the series does without these. */
+void	 __real_tcp_unsent_bound(int);
+void	 __wrap_tcp_unsent_bound(int);
+int	 __real_tcp_unsent(int);
+int	 __wrap_tcp_unsent(int);
+void	 __real_poly1305_evp_start(void);
+void	 __wrap_poly1305_evp_start(void);
+
+void
+__wrap_tcp_unsent_bound(int fd)
+{
+	fake.bounds++;
+	__real_tcp_unsent_bound(fd);
+}
+
+int
+__wrap_tcp_unsent(int fd)
+{
+	return fake.real_unsent ? __real_tcp_unsent(fd) : fake.waiting;
+}
+
+void
+__wrap_poly1305_evp_start(void)
+{
+	fake.starts++;
+	__real_poly1305_evp_start();
+}
+#endif

@@ -1,18 +1,5 @@
-/*
- * Copyright (c) 2026 The openssh-bdp authors
- *
- * Permission to use, copy, modify, and distribute this software for any
- * purpose with or without fee is hereby granted, provided that the above
- * copyright notice and this permission notice appear in all copies.
- *
- * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
- * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
- * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
- * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
- * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
- * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
- * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
- */
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
 
 /* To whom ssh sends requests before the replies to earlier ones */
 
@@ -26,9 +13,9 @@
 
 #include "../test_helper/test_helper.h"
 
+#include "ssh2.h"
 #include "packet.h"
 #include "channels.h"
-#include "ext-info.h"
 #include "kex.h"
 #include "last-channel.h"
 #include "log.h"
@@ -122,13 +109,28 @@ client(void)
 	fixture_open(&conn, &path, 0, KEX_HAS_LAST_CHANNEL, LIMIT);
 	c = conn_channel(&conn, "session");
 	c->have_remote_id = 0;
-	last_channel_begin(c);
+	last_channel_begin(conn.ssh, c);
+	ASSERT_PTR_EQ(conn.ssh->inband, NULL);	/* no ping, no probe */
 	ASSERT_INT_EQ(c->have_remote_id, 1);
 	ASSERT_U_INT_EQ(c->remote_id, LAST_CHANNEL_ID);
 	last_channel_end(c);
 	ASSERT_INT_EQ(c->have_remote_id, 0);
 	conn_close(&conn);
 	TEST_DONE();
+#ifdef KEX_HAS_PING
+	TEST_START("last channel: the round trip is asked for before");
+	fixture_open(&conn, &path, 0, KEX_HAS_LAST_CHANNEL|KEX_HAS_PING,
+	    LIMIT);
+	c = conn_channel(&conn, "session");
+	c->have_remote_id = 0;
+	last_channel_begin(conn.ssh, c);
+	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 1);
+	last_channel_end(c);
+	conn_turn(&conn, c);
+	ASSERT_U_INT_EQ(conn_sent(&conn, SSH2_MSG_PING, NULL), 0);
+	conn_close(&conn);
+	TEST_DONE();
+#endif
 }
 
 /* The server: which session such a request is for */

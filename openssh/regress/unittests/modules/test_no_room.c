@@ -1,18 +1,5 @@
-/*
- * Copyright (c) 2026 The openssh-bdp authors
- *
- * Permission to use, copy, modify, and distribute this software for any
- * purpose with or without fee is hereby granted, provided that the above
- * copyright notice and this permission notice appear in all copies.
- *
- * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
- * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
- * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
- * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
- * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
- * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
- * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
- */
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
 
 /* What functions return if a buffer is too small for what they compose. */
 
@@ -28,7 +15,6 @@
 #include "../test_helper/test_helper.h"
 
 #include "bdp-options.h"
-#include "ext-info.h"
 #include "log.h"
 #include "sftp-check-file.h"
 #include "sshbuf.h"
@@ -58,14 +44,6 @@ digest(struct sshbuf *b)
 	uint64_t total;
 
 	return sftp_check_file(fd, 0, 0, 0, -1, -1, b, &total);
-}
-
-static int
-info(struct sshbuf *b)
-{
-	int r = sshbuf_put_u32(b, 0);
-
-	return r != 0 ? r : ext_info_announce(b, "name");
 }
 
 /* Calls f with buffers that are too small, by any number of bytes. */
@@ -101,7 +79,6 @@ test_no_room(void)
 	each_size(request);
 	each_size(options);
 	each_size(digest);
-	each_size(info);
 	log_init("test", SYSLOG_LEVEL_INFO, SYSLOG_FACILITY_AUTH, 1);
 	close(fd);
 	TEST_DONE();

@@ -1,34 +1,22 @@
-/*
- * Copyright (c) 2026 The openssh-bdp authors
- *
- * Permission to use, copy, modify, and distribute this software for any
- * purpose with or without fee is hereby granted, provided that the above
- * copyright notice and this permission notice appear in all copies.
- *
- * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
- * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
- * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
- * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
- * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
- * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
- * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
- */
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
 
 #include "includes.h"
 
 #include "../test_helper/test_helper.h"
 
 void test_window_control(void);
-void test_window_decide(void);
+void test_queue(void);
 void test_window_link(void);
 void test_window_budget(void);
-void test_late_bytes(void);
-void test_reader_turn(void);
+void test_channel_path(void);
 void test_tcp_path(void);
 void test_path_rtt(void);
 void test_ssh_rtt(void);
 void test_tcp_limit(void);
-void test_ext_info(void);
+void test_tcp_unsent(void);
+void test_channel_report(void);
+void test_read_ahead(void);
 void test_window_max(void);
 void test_bdp_options(void);
 void test_send_account(void);
@@ -52,22 +40,18 @@ void test_channel_sender(void);
 void test_sshbuf_mem(void);
 void test_wipes(void);
 void test_walk(void);
-void test_stall(void);
 
 /* Of what the core of the series has: the first part of it, alone */
 static void
 tests_core(void)
 {
 	test_channel_window();
-	test_sshbuf_mem();
+	test_channel_path();
+	test_read_ahead();
 	test_window_budget();
-	test_late_bytes();
-	test_reader_turn();
 	test_tcp_path();
 	test_path_rtt();
 	test_ssh_rtt();
-	test_tcp_limit();
-	test_ext_info();
 }
 
 /* Those that take their time */
@@ -75,10 +59,9 @@ static void
 tests_long(void)
 {
 	test_window_control();
-	test_window_decide();
 	test_window_link();
 	test_walk();
-	test_stall();
+	test_queue();
 }
 
 void
@@ -90,11 +73,15 @@ tests(void)
 #endif
 	tests_core();
 #ifndef BDP_CORE
+	test_channel_report();
 	test_channel_sender();
+	test_send_account();
+	test_sshbuf_mem();
+	test_tcp_limit();
+	test_tcp_unsent();
 	test_wipes();
 	test_window_max();
 	test_bdp_options();
-	test_send_account();
 	test_sftp_inflight();
 	test_sftp_resume();
 	test_sftp_slots();

@@ -1,29 +1,18 @@
-/*
- * Copyright (c) 2026 The openssh-bdp authors
- *
- * Permission to use, copy, modify, and distribute this software for any
- * purpose with or without fee is hereby granted, provided that the above
- * copyright notice and this permission notice appear in all copies.
- *
- * THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
- * WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
- * MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
- * ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
- * WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
- * ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
- * OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
- */
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
 
 #include "includes.h"
 
 #include <sys/types.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sshbuf.h"
+#include "ssh2.h"
 #include "packet.h"
-#include "ext-info.h"
+#include "bdp-names.h"
 #include "channels.h"
 #include "window-budget.h"
 #include "window-control.h"
@@ -51,8 +40,6 @@ struct book {
 	uint64_t consumed;	/* bytes, ever */
 	uint64_t waiting;	/* bytes that came and were not consumed */
 	const struct window_control *cw;	/* once it was asked */
-	uint64_t may;		/* bytes of credit that it may get at once */
-	uint64_t then_us;	/* time of the last look at that */
 };
 
 struct walk {
@@ -63,7 +50,6 @@ struct walk {
 	uint32_t limit;		/* bytes */
 	int bounded;
 	struct path_info tcp;
-	struct late_look look;
 };
 
 static u_int
@@ -91,49 +77,19 @@ least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/*
- * What a sender that buffers may get: no faster than a target and some more a
- * round trip, once its window is more than what it can buffer unharmed.
- * Returns NULL, or what did not hold.
- */
-static const char *
-paced(struct book *book, uint32_t credit)
-{
-	const struct window_control *cw = book->cw;
-	uint64_t took_us = cw->now_us - book->then_us;
-	uint64_t most = 2 * MAXIMUM(3 * CHAN_SES_PACKET_DEFAULT,
-	    cw->target / WINDOW_QUANTUM);
-
-	most = MAXIMUM(most, WINDOW_BURST);
-	book->then_us = cw->now_us;
-	if (cw->rtt_us == 0 || cw->target <= WINDOW_HEADROOM_MAX) {
-		book->may = most;
-		return NULL;
-	}
-	took_us = MINIMUM(took_us, cw->rtt_us);
-	book->may += (double)(cw->target + WINDOW_HEADROOM_UNBOUNDED) *
-	    took_us / cw->rtt_us + 1;
-	book->may = MINIMUM(book->may, most);
-	if (credit > book->may)
-		return "credit faster than the path";
-	book->may -= credit;
-	return NULL;
-}
-
 /* Checks what became of the controller's and the budget's answers. */
 static const char *
 check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 {
 	struct book *book = &w->books[c->self];
 	const struct window_control *cw = fake.cw;
-	uint64_t waits = c->window->late.waiting;
 
 	if (cw == NULL)
 		return credit != 0 ? "credit out of nothing" : NULL;
 	book->cw = cw;
 	if (cw->backlog != book->waiting)
 		return "controller not told of the backlog";
-	if (window_consumed(c->window) != book->consumed)
+	if (cw->consumed != book->consumed)
 		return "controller not told what was consumed";
 	if (fake.outstanding != MINIMUM(before, UINT32_MAX))
 		return "budget not told what is out";
@@ -146,16 +102,13 @@ check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 	if (!w->bounded && cw->target > BASE &&
 	    cw->target > cw->bdp + WINDOW_HEADROOM_MAX)
 		return "headroom over that of an unknown peer";
-	if (credit != 0 && before + credit > cw->target + waits)
-		return "credit over the target";
-	if (credit != 0 && before + credit > MAXIMUM(fake.limit, BASE))
-		return "credit over what the budget allows";
-	if (waits > c->local_window)
-		return "more waits than was granted";
-	if (credit != 0 &&
-	    c->local_window_max != MAXIMUM(cw->target, c->local_window))
+	if (cw->target > MAXIMUM(3 * cw->bdp, BASE))
+		return "target over three times the bdp";
+	if (credit != 0 && before + credit != cw->target)
+		return "credit for more or less than the target";
+	if (credit != 0 && c->local_window_max != cw->target)
 		return "another maximum than the target";
-	return w->bounded ? NULL : paced(book, credit);
+	return NULL;
 }
 
 static const char *
@@ -163,7 +116,6 @@ channel_turn(struct walk *w, Channel *c)
 {
 	const struct book *book = &w->books[c->self];
 	uint64_t before = c->local_window + book->waiting;
-	const struct window_control *cw;
 	const char *wrong;
 	u_int credit;
 
@@ -179,9 +131,6 @@ channel_turn(struct walk *w, Channel *c)
 	/* What stock code takes an excess from: never less than is allowed */
 	if (c->local_window_max < c->local_window)
 		return "window over its maximum";
-	if ((cw = book->cw) != NULL && cw->due_us != 0)
-		return cw->due_us - cw->now_us > cw->rtt_us + 1 ?
-		    "credit withheld for more than a round trip" : NULL;
 	if (c->local_window == 0 && book->waiting == 0)
 		return "sender starved";
 	return NULL;
@@ -203,28 +152,25 @@ channel_open(struct walk *w)
 	book->consumed = fake.counters;
 	if (how & 8)
 		c->extended_usage = CHAN_EXTENDED_WRITE;
-	if (how & 16)
-		channel_set_xtype(w->conn.ssh, c->self,
-		    "session:subsystem:sftp");
 	return channel_turn(w, c);
 }
 
-/* The windows, and all that waits, together */
+/* What the windows and all that waits have beyond the bases, together */
 static const char *
 budget_holds(const struct walk *w)
 {
 	const Channel *c;
-	uint64_t sum = 0, bases = 0;
+	uint64_t sum = 0, has;
 	u_int i;
 
 	for (i = 0; i < CONN_CHANNELS; i++) {
 		if ((c = w->conn.channels[i]) == NULL)
 			continue;
-		sum += c->local_window + w->books[i].waiting;
-		bases += BASE;
+		has = c->local_window + w->books[i].waiting;
+		sum += MAXIMUM(has, BASE) - BASE;
 	}
-	/* A late channel has its guarantee on top of what was lent before */
-	return sum > w->limit + bases ? "budget exceeded" : NULL;
+	return sum > (w->limit > BASE ? w->limit - BASE : 0) ?
+	    "budget exceeded" : NULL;
 }
 
 /* Answers the probe that waits, or one that was never sent. */
@@ -250,13 +196,9 @@ answer(struct conn *conn)
 static void
 path_step(struct walk *w, u_int what)
 {
-	w->look.memory = magnitude(w, 30);
-	w->look.unread = next(w) & 1 ? magnitude(w, 30) : 0;
-	w->look.received += next(w) & 1;
-	w->look.late += magnitude(w, 10);
-	w->look.segment = magnitude(w, 17);
 	switch (what % 6) {
 	case 0:
+		fake.path_errno = 0;
 		w->tcp.rtt_us = magnitude(w, 40);
 		break;
 	case 1:
@@ -264,9 +206,14 @@ path_step(struct walk *w, u_int what)
 		break;
 	case 2:
 		memset(&w->tcp, 0, sizeof(w->tcp));
+		fake.path_errno = next(w) & 1 ? EAGAIN : ENOTSOCK;
 		break;
-	case 3:
-		w->tcp.late++;
+	case 3:			/* sshd's keepalive, and a reply to it */
+		if (next(w) & 1)
+			channel_probe_other_sent(w->conn.ssh);
+		else
+			channel_probe_replied(w->conn.ssh,
+			    SSH2_MSG_REQUEST_FAILURE);
 		break;
 	case 4:
 		answer(&w->conn);
@@ -314,11 +261,7 @@ step(struct walk *w)
 	buf = c->extended_usage == CHAN_EXTENDED_WRITE && what & 1 ?
 	    c->extended : c->output;
 	n = magnitude(w, 28);
-	if (what < 20) {	/* nothing comes; withheld credit may be due */
-		if (w->books[which].cw != NULL)
-			fake.now_us = MAXIMUM(fake.now_us,
-			    w->books[which].cw->due_us);
-	} else if (what < 108) {
+	if (what < 108) {
 		n = MINIMUM(n, c->local_window);
 		w->books[which].waiting += n;
 		conn_comes(c, buf, n);
@@ -345,7 +288,6 @@ walk(const u_char *data, size_t len)
 	w.bounded = next(&w) & 1;
 	w.tcp.rtt_us = w.tcp.min_rtt_us = magnitude(&w, 19);
 	fake.path = &w.tcp;
-	fake.look = &w.look;
 	w.limit = least(magnitude(&w, 31), 1024 * MIB);
 	server = next(&w) & 1;
 	conn_open(&w.conn, server, (w.bounded ? KEX_HAS_BOUNDED_INPUT : 0) |

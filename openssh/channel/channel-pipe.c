@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <fcntl.h>
+#include <stdint.h>
+
+#include "sshbuf.h"
+#include "packet.h"
+#include "channels.h"
+#include "channel-pipe.h"
+#include "window-state.h"
+
+/*
+ * Bytes; Linux gives a pipe 64 KiB. A user has 64 MiB of pipes, beyond which
+ * his next ones get less, so this is not done for every pipe, nor with more.
+ */
+#define PIPE_SIZE	CHANNEL_READ_AHEAD
+
+/* Many channels never carry this much (bytes). */
+#define PIPE_AFTER	(1024 * 1024)
+
+static void
+enlarge(int fd)
+{
+#ifdef F_SETPIPE_SZ
+	int size;
+
+	/* Not a pipe, or its owner has too many: it stays as it is */
+	if ((size = fcntl(fd, F_GETPIPE_SZ)) != -1 && size < PIPE_SIZE)
+		fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);
+#endif
+}
+
+void
+channel_pipe_output(Channel *c)
+{
+	if ((c->sender & CHANNEL_OUTPUT_ENLARGED) != 0 ||
+	    c->window->control.consumed < PIPE_AFTER ||
+	    sshbuf_len(c->output) == 0)
+		return;
+	c->sender |= CHANNEL_OUTPUT_ENLARGED;
+	enlarge(c->wfd);
+}
+
+void
+channel_pipe_input(Channel *c)
+{
+	if ((c->sender & CHANNEL_INPUT_ENLARGED) != 0 ||
+	    c->report->send.bytes < PIPE_AFTER ||
+	    c->window->control.consumed != 0)
+		return;
+	c->sender |= CHANNEL_INPUT_ENLARGED;
+	enlarge(c->rfd);
+}

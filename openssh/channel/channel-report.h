@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#ifndef CHANNEL_REPORT_H
+#define CHANNEL_REPORT_H
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+#include "openbsd-compat/sys-queue.h"
+
+#include "send-account.h"
+
+/* How a channel fares, for the log, for ~# and for tracers. */
+
+struct Channel;
+struct ssh;
+struct sshbuf;
+
+/* A bulk channel's, from its first turn on */
+struct channel_report {
+	TAILQ_ENTRY(channel_report) entry;
+	const struct Channel *channel;
+	int server;		/* which end we are */
+	uint64_t granted;	/* bytes of credit, with the initial window */
+	uint32_t peak;		/* bytes, largest window */
+	uint64_t first;		/* bytes that were consumed at first_us */
+	uint64_t first_us;	/* time of the first of them; 0: none yet */
+	struct send_account send;
+};
+
+/*
+ * Call this in each turn of the main loop for each channel, after
+ * channel_window_turn() and with the credit (bytes) that this gave, which was
+ * sent. Logs it, and what it was decided on.
+ */
+void	 channel_report_turn(struct ssh *ssh, struct Channel *c,
+	    u_int credit);
+
+/* Counts len bytes that were sent. */
+void	 channel_report_sent(struct Channel *c, size_t len);
+
+/*
+ * Notes what an open channel's sender waits for. To be called before each wait
+ * of the main loop, when all that could be sent has been.
+ */
+void	 channel_report_look(struct ssh *ssh, struct Channel *c);
+
+/* Appends a line for ~# to buf, unless the channel's window is fixed. */
+void	 channel_report_status(const struct ssh *ssh,
+	    const struct Channel *c, struct sshbuf *buf);
+
+/*
+ * Logs how a channel fared that is about to be freed. Needs nothing of the
+ * connection, whose state is gone after a disconnect.
+ */
+void	 channel_report_free(struct ssh *ssh, struct Channel *c);
+
+/* Logs which TCP buffers limited what the connection has sent. */
+void	 channel_report_path(struct ssh *ssh);
+
+/* Both, for all channels that are left, when the process is to end. */
+void	 channel_report_all(struct ssh *ssh);
+
+#endif /* CHANNEL_REPORT_H */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#ifndef WINDOW_STATE_H
+#define WINDOW_STATE_H
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+#include "misc.h"
+#include "path-rtt.h"
+#include "window-decide.h"
+
+/*
+ * The state behind the windows of a connection, which the files of this room
+ * share. Nothing else includes this.
+ */
+
+/* The time (us) of a clock that doesn't step back */
+#define WINDOW_NOW_US()	((uint64_t)(monotime_double() * 1000000))
+
+/* A channel's */
+struct channel_window {
+	int bulk;		/* 1: the window follows the path; 0: fixed */
+	struct window_budget_share share;
+	struct window_control control;
+	struct window_facts facts;	/* of the last decision */
+	uint32_t seen;		/* bytes of c->local_consumed at last look */
+	uint64_t swollen;	/* bytes, largest backlog since last empty */
+};
+
+/* What a connection knows of its path */
+struct channel_path {
+	int no_tcp;		/* the kernel can't tell: don't ask again */
+	uint64_t look_us;	/* time of the next look at the socket */
+	struct path_info tcp;	/* the path as the kernel sees it */
+	const struct path_info *ssh;	/* as probes see it; NULL: none */
+	const struct path_info *source;	/* the one of these two in use */
+	struct path_rtt path_rtt;
+	struct rtt_in_use rtt;
+	uint64_t consumed;	/* bytes, by all bulk channels */
+};
+
+/* A connection's */
+struct channel_windows {
+	struct window_budget budget;	/* limit 0: all windows are fixed */
+	int bounded;		/* 1: the peer's buffers are bounded */
+	struct channel_path path;
+};
+
+#endif /* WINDOW_STATE_H */

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(HAVE_STRNVIS) && defined(HAVE_VIS_H) && !defined(BROKEN_STRNVIS)
+# include <vis.h>
+#endif
+
+#include "misc.h"
+#include "xmalloc.h"
+#include "sftp-incomplete.h"
+
+#define FILES_MAX	512	/* more than there are jobs */
+
+/*
+ * Lines to print. A signal handler finds a line whole or not at all: it is set
+ * once it is ready, and freed after it has been taken out.
+ */
+static char *volatile lines[FILES_MAX];
+static volatile sig_atomic_t sent[FILES_MAX];
+
+int
+sftp_incomplete_begin(const char *path)
+{
+	char *name, *line;
+	int i;
+
+	for (i = 0; i < FILES_MAX && lines[i] != NULL; i++)
+		;
+	if (i == FILES_MAX)
+		return -1;
+	/* A name from a server must not control the terminal. */
+	name = xcalloc(strlen(path) + 1, 4);
+	strvis(name, path, VIS_SAFE | VIS_OCTAL);
+	xasprintf(&line, "\"%s\"\r\n", name);
+	free(name);
+	sent[i] = 0;
+	lines[i] = line;
+	return i;
+}
+
+void
+sftp_incomplete_sent(int i)
+{
+	if (i != -1)
+		sent[i] = 1;
+}
+
+void
+sftp_incomplete_end(int i)
+{
+	char *line;
+
+	if (i == -1)
+		return;
+	line = lines[i];
+	lines[i] = NULL;
+	free(line);
+}
+
+static void
+print(const char *text)
+{
+	(void)!write(STDERR_FILENO, text, strlen(text));
+}
+
+void
+sftp_incomplete_say(int i)
+{
+	const char *line;
+
+	if (i == -1 || (line = lines[i]) == NULL)
+		return;
+	print(sent[i] ? "may be incomplete: " : "incomplete: ");
+	print(line);
+}
+
+void
+sftp_incomplete_report(void)
+{
+	int i;
+
+	for (i = 0; i < FILES_MAX; i++)
+		sftp_incomplete_say(i);
+}
+
+static void
+broken_pipe(int signo)
+{
+	sftp_incomplete_report();
+	ssh_signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+void
+sftp_incomplete_at_sigpipe(void)
+{
+	if (ssh_signal(SIGPIPE, broken_pipe) == SIG_IGN)
+		ssh_signal(SIGPIPE, SIG_IGN);
+}

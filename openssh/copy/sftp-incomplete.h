@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#ifndef SFTP_INCOMPLETE_H
+#define SFTP_INCOMPLETE_H
+
+/*
+ * The files that this process leaves incomplete should it end now. Their names
+ * are kept ready to print, as a signal handler may do that.
+ */
+
+/*
+ * Notes that the file at path is incomplete from now on. Returns a number for
+ * the functions below, which take -1, too; -1 if there is no place left.
+ */
+int	 sftp_incomplete_begin(const char *path);
+
+/* Notes that all of it has been sent, but the server has not answered yet. */
+void	 sftp_incomplete_sent(int number);
+
+/* Forgets a file: it is complete, or an error has named it. */
+void	 sftp_incomplete_end(int number);
+
+/* Prints the name of one file. */
+void	 sftp_incomplete_say(int number);
+
+/* Prints the names of all. Async-signal-safe. */
+void	 sftp_incomplete_report(void);
+
+/*
+ * Makes SIGPIPE print the names of all before it ends the process. If SIGPIPE
+ * is ignored, it stays ignored.
+ */
+void	 sftp_incomplete_at_sigpipe(void);
+
+#endif /* SFTP_INCOMPLETE_H */

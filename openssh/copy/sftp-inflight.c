@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <string.h>
+
+#include "misc.h"
+#include "sftp-inflight.h"
+
+static uint64_t
+us(double s)
+{
+	return s * 1000000;
+}
+
+void
+sftp_inflight_init(struct sftp_inflight *d, u_int fixed, double now_s)
+{
+	memset(d, 0, sizeof(*d));
+	d->fixed = fixed;
+	d->most = SFTP_INFLIGHT_MAX;
+	/* What was asked for waits in a file at the server: no memory. */
+	window_init(&d->cw, SFTP_INFLIGHT_BASE, 1, us(now_s));
+}
+
+void
+sftp_inflight_share(struct sftp_inflight *d, u_int connections)
+{
+	d->most = SFTP_INFLIGHT_MAX / connections;
+	d->peak = MINIMUM(d->peak, d->most);
+}
+
+void
+sftp_inflight_opened(struct sftp_inflight *d, double asked_s, double now_s)
+{
+	uint64_t rtt_us;
+
+	/* A clock that stood or stepped back says nothing. */
+	if (now_s <= asked_s)
+		return;
+	rtt_us = MAXIMUM(us(now_s - asked_s), 1);
+	/* With data in flight the reply had to wait behind it. */
+	if (d->asked == 0 || d->rtt_us == 0 || rtt_us < d->rtt_us)
+		d->rtt_us = rtt_us;
+}
+
+void
+sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s)
+{
+	const struct rtt_in_use rtt = { d->rtt_us, d->rtt_us, 0 };
+
+	window_update(&d->cw, len, 0, &rtt, us(now_s), d->most);
+}
+
+/* Returns the bytes to have asked for: three BDPs. */
+static uint64_t
+depth(const struct sftp_inflight *d)
+{
+	return MINIMUM(d->cw.target, d->most);
+}
+
+u_int
+sftp_inflight_max(const struct sftp_inflight *d, size_t len)
+{
+	if (d->fixed != 0)
+		return d->fixed;
+	return MAXIMUM(depth(d) / MAXIMUM(len, SFTP_INFLIGHT_LEAST), 1);
+}
+
+u_int
+sftp_inflight_limit(const struct sftp_inflight *d, size_t len, uint64_t size)
+{
+	u_int most = sftp_inflight_max(d, len);
+
+	return size != 0 || d->fixed != 0 ? most :
+	    MINIMUM(most, SFTP_INFLIGHT_STOCK);
+}
+
+static uint64_t
+cost(size_t len)
+{
+	return MAXIMUM(len, SFTP_INFLIGHT_LEAST);
+}
+
+void
+sftp_inflight_ask(struct sftp_inflight *d, size_t len)
+{
+	d->asked += cost(len);
+}
+
+void
+sftp_inflight_end(struct sftp_inflight *d, size_t len)
+{
+	d->asked -= MINIMUM(cost(len), d->asked);
+}
+
+int
+sftp_inflight_room(struct sftp_inflight *d, size_t len)
+{
+	uint64_t most = depth(d);
+
+	/* The user's number is for each file; together they get no less. */
+	if (d->fixed != 0)
+		most = MAXIMUM(d->fixed * cost(len), SFTP_INFLIGHT_BASE);
+	/* Files keep the number of requests that they once could send. */
+	d->peak = MAXIMUM(d->peak, most);
+	return d->asked + cost(len) <= d->peak;
+}
+
+int
+sftp_inflight_full(const struct sftp_inflight *d, u_int requests, size_t len)
+{
+	if (d->fixed == 0 && depth(d) < d->most)
+		return 0;
+	return requests >= sftp_inflight_max(d, len) &&
+	    d->cw.bdp >= (uint64_t)requests * len / 2;
+}

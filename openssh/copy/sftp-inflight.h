@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#ifndef SFTP_INFLIGHT_H
+#define SFTP_INFLIGHT_H
+
+#include "window-control.h"
+
+/*
+ * How many requests of one sftp session may be in flight. Requests are credit
+ * for the other end's data, so the controller of a channel's window says how
+ * many bytes to have asked for. The round trip time is the time that it took
+ * to open the file, when nothing else is in flight. Pure: times are seconds
+ * (monotime_double()).
+ */
+struct sftp_inflight {
+	u_int fixed;		/* requests that the user set; 0: none set */
+	uint64_t rtt_us;	/* round trip time; 0: unknown */
+	uint64_t asked;		/* bytes, by all files, and not yet written */
+	uint64_t peak;		/* bytes, the most that could be asked for */
+	uint64_t most;		/* bytes, limit on the depth */
+	struct window_control cw;
+};
+
+/* Bytes: what stock clients have in flight, and the most that we have */
+#define SFTP_INFLIGHT_BASE	(64 * 255 * 1024)
+#define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024)
+
+/* Requests that a stock client has in flight */
+#define SFTP_INFLIGHT_STOCK	64
+
+/* Bytes that a request counts at least: it takes memory, too. */
+#define SFTP_INFLIGHT_LEAST	4096
+
+/*
+ * Starts at time now_s with a fixed number of requests, or if that is 0 with as
+ * many as the path takes.
+ */
+void	 sftp_inflight_init(struct sftp_inflight *d, u_int fixed,
+	    double now_s);
+
+/*
+ * Notes that so many connections, at least 1, copy at once. SFTP_INFLIGHT_MAX
+ * is for all of them together.
+ */
+void	 sftp_inflight_share(struct sftp_inflight *d, u_int connections);
+
+/* Notes that a file was open at now_s that was asked for at asked_s. */
+void	 sftp_inflight_opened(struct sftp_inflight *d, double asked_s,
+	    double now_s);
+
+/* Notes that a reply with len bytes of data came at now_s. */
+void	 sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s);
+
+/*
+ * Returns the number of requests of len bytes that may be in flight (at least
+ * 1).
+ */
+u_int	 sftp_inflight_max(const struct sftp_inflight *d, size_t len);
+
+/*
+ * The same for a file of `size` bytes. If that is 0, as of a file in /proc, its
+ * end is unknown, and to read behind it may take the server long: there are no
+ * more requests than of a stock client.
+ */
+u_int	 sftp_inflight_limit(const struct sftp_inflight *d, size_t len,
+	    uint64_t size);
+
+/*
+ * Notes that a request for len bytes is sent. All files of a connection are
+ * counted together.
+ */
+void	 sftp_inflight_ask(struct sftp_inflight *d, size_t len);
+
+/* Notes that its data has been written, or is not wanted any more. */
+void	 sftp_inflight_end(struct sftp_inflight *d, size_t len);
+
+/*
+ * Returns 1 if one more request for len bytes may be sent. One file that keeps
+ * to sftp_inflight_max() always may.
+ */
+int	 sftp_inflight_room(struct sftp_inflight *d, size_t len);
+
+/*
+ * Returns 1 if the limit on requests, not the path, bounds a transfer that has
+ * this many requests of len bytes in flight: there may be no more, and at least
+ * half of their data comes within a round trip.
+ */
+int	 sftp_inflight_full(const struct sftp_inflight *d, u_int requests,
+	    size_t len);
+
+#endif /* SFTP_INFLIGHT_H */

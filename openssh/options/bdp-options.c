@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "bdp-options.h"
+#include "log.h"
+#include "ssherr.h"
+#include "sshbuf.h"
+#include "xmalloc.h"
+
+void
+bdp_options_init(struct bdp_options *options)
+{
+	options->channel_window_max = -1;
+	options->tcp_congestion = NULL;
+}
+
+void
+bdp_options_fill(struct bdp_options *options)
+{
+	if (options->channel_window_max == -1)
+		options->channel_window_max = window_max_default();
+	if (options->tcp_congestion == NULL)
+		options->tcp_congestion = xstrdup(TCP_CONGESTION_DEFAULT);
+}
+
+void
+bdp_options_free(struct bdp_options *options)
+{
+	free(options->tcp_congestion);
+	bdp_options_init(options);
+}
+
+static const char *
+parse_window_max(struct bdp_options *options, const char *arg, int active)
+{
+	const char *errstr;
+	int value;
+
+	if ((errstr = window_max_parse(arg, &value)) != NULL)
+		return errstr;
+	if (active && options->channel_window_max == -1)
+		options->channel_window_max = value;
+	return NULL;
+}
+
+static const char *
+parse_tcp_congestion(struct bdp_options *options, const char *arg, int active)
+{
+	const char *errstr;
+
+	if ((errstr = tcp_congestion_check(arg)) != NULL)
+		return errstr;
+	if (active && options->tcp_congestion == NULL)
+		options->tcp_congestion = xstrdup(arg);
+	return NULL;
+}
+
+static const struct keyword {
+	const char *name;
+	const char *(*parse)(struct bdp_options *, const char *, int);
+} keywords[] = {
+	{ "ChannelWindowMax",	parse_window_max },
+	{ "TCPCongestion",	parse_tcp_congestion },
+};
+
+/* Returns NULL for a keyword that is not ours. */
+static const struct keyword *
+keyword_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+		if (strcasecmp(name, keywords[i].name) == 0)
+			return &keywords[i];
+	}
+	return NULL;
+}
+
+const char *
+bdp_options_name(const char *keyword)
+{
+	const struct keyword *k = keyword_find(keyword);
+
+	return k == NULL ? NULL : k->name;
+}
+
+const char *
+bdp_options_parse(struct bdp_options *options, const char *keyword,
+    const char *arg, int active)
+{
+	const struct keyword *k = keyword_find(keyword);
+
+	return k == NULL ? "unknown option" : k->parse(options, arg, active);
+}
+
+void
+bdp_options_copy(struct bdp_options *dst, const struct bdp_options *src)
+{
+	if (src->channel_window_max != -1)
+		dst->channel_window_max = src->channel_window_max;
+	if (src->tcp_congestion != NULL) {
+		free(dst->tcp_congestion);
+		dst->tcp_congestion = xstrdup(src->tcp_congestion);
+	}
+}
+
+int
+bdp_options_put(const struct bdp_options *options, struct sshbuf *buf)
+{
+	int r;
+
+	/* An empty list stands for none: the option takes no such list. */
+	if ((r = sshbuf_put_u32(buf, options->channel_window_max + 1)) != 0 ||
+	    (r = sshbuf_put_cstring(buf, options->tcp_congestion)) != 0)
+		error_fr(r, "compose");
+	return r;
+}
+
+int
+bdp_options_get(struct bdp_options *options, struct sshbuf *buf)
+{
+	char *names = NULL;
+	uint32_t max;
+	int r;
+
+	if ((r = sshbuf_get_u32(buf, &max)) != 0 ||
+	    (r = sshbuf_get_cstring(buf, &names, NULL)) != 0) {
+		error_fr(r, "parse");
+		return r;
+	}
+	/* As put: 0 is unset, 1 is "none" */
+	if (max > (uint32_t)WINDOW_MAX_MOST + 1 ||
+	    (max > 1 && max < (uint32_t)WINDOW_MAX_LEAST + 1) ||
+	    (*names != '\0' && tcp_congestion_check(names) != NULL)) {
+		free(names);
+		error_f("bad value");
+		return SSH_ERR_INVALID_FORMAT;
+	}
+	options->channel_window_max = (int)max - 1;
+	if (*names != '\0')
+		options->tcp_congestion = names;
+	else
+		free(names);
+	return 0;
+}

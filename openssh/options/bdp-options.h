@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#ifndef BDP_OPTIONS_H
+#define BDP_OPTIONS_H
+
+#include "tcp-congestion.h"
+#include "window-max.h"
+
+struct ssh;
+struct sshbuf;
+
+/*
+ * The options that we add, of ssh and of sshd. readconf.c and servconf.c have
+ * this struct among their own options. A new option needs a field, an entry
+ * below, a row of bdp-options.c's table, and lines in its functions; the man
+ * pages describe it.
+ */
+struct bdp_options {
+	int	channel_window_max;	/* bytes; 0: fixed windows; -1: unset */
+	char	*tcp_congestion;	/* names, by preference; NULL: unset */
+};
+
+/*
+ * Keywords: as users write them, and as the tables have them. "o" and "s" are
+ * the prefixes of readconf.c's opcodes and of servconf.c's.
+ */
+#define BDP_OPTIONS(entry) \
+	entry(ChannelWindowMax, "channelwindowmax") \
+	entry(TCPCongestion, "tcpcongestion")
+
+/* Options of ssh in earlier versions: ignored with a debug message */
+#define BDP_CLIENT_GONE \
+	{ "quickstart", oDeprecated }, \
+	{ "copyconnections", oDeprecated }, \
+	{ "copysessions", oDeprecated },
+
+/* readconf.c: the opcodes, the table of keywords, and the cases */
+#define BDP_CLIENT_OPCODE(option, name)		o##option,
+#define BDP_CLIENT_KEYWORD(option, name)	{ name, o##option },
+#define BDP_CLIENT_CASE(option, name)		case o##option:
+#define BDP_CLIENT_OPCODES	BDP_OPTIONS(BDP_CLIENT_OPCODE)
+#define BDP_CLIENT_KEYWORDS	BDP_OPTIONS(BDP_CLIENT_KEYWORD) BDP_CLIENT_GONE
+#define BDP_CLIENT_CASES	BDP_OPTIONS(BDP_CLIENT_CASE)
+
+/* servconf.c: the cases; and, before OpenSSH 10.4, opcodes and keywords */
+#define BDP_SERVER_OPCODE(option, name)		s##option,
+#define BDP_SERVER_KEYWORD(option, name)	{ name, s##option, SSHCFG_ALL },
+#define BDP_SERVER_CASE(option, name)		case s##option:
+#define BDP_SERVER_OPCODES	BDP_OPTIONS(BDP_SERVER_OPCODE)
+#define BDP_SERVER_KEYWORDS	BDP_OPTIONS(BDP_SERVER_KEYWORD)
+#define BDP_SERVER_CASES	BDP_OPTIONS(BDP_SERVER_CASE)
+
+/*
+ * servconf.c and servconf.h before OpenSSH 10.4: what a Match block sets is
+ * copied. sshd's unprivileged process has a copy of the struct, whose strings
+ * are not its own: each has to be named here.
+ */
+#define BDP_COPY_MATCH_INTS	M_CP_INTOPT(bdp.channel_window_max);
+#define BDP_COPY_MATCH_STRINGS	M_CP_STROPT(bdp.tcp_congestion);
+
+/*
+ * servconf.h since OpenSSH 10.4: entries of its table. The first stands for the
+ * whole struct, the others for their keywords only.
+ */
+#define BDP_SERVER_ENTRIES \
+	SSHCONF_CUSTOM(ChannelWindowMax, bdp, SSHCFG_ALL, SSHCFG_COPY_MATCH) \
+	SSHCONF_CUSTOM(TCPCongestion, bdp_keyword, SSHCFG_ALL, SSHCFG_COPY_NONE)
+
+/* How servconf.c handles such entries */
+#define init_bdp(options)		bdp_options_init(&(options)->bdp);
+#define serialise_bdp(options, buf)	bdp_options_put(&(options)->bdp, buf)
+#define deserialise_bdp(options, buf)	bdp_options_get(&(options)->bdp, buf)
+#define free_bdp(options)		bdp_options_free(&(options)->bdp)
+#define copy_bdp(dst, src) \
+	bdp_options_copy(&(dst)->bdp, &(src)->bdp)
+#define init_bdp_keyword(options)
+#define serialise_bdp_keyword(options, buf)	0
+#define deserialise_bdp_keyword(options, buf)	0
+#define free_bdp_keyword(options)
+#define copy_bdp_keyword(dst, src)
+
+/* Prints the options for ssh -G and sshd -T; prefix is that of the opcodes. */
+#define BDP_OPTIONS_DUMP(prefix, options) do { \
+	bdp_options_fill(options); \
+	dump_cfg_string(prefix##ChannelWindowMax, \
+	    window_max_text((options)->channel_window_max)); \
+	dump_cfg_string(prefix##TCPCongestion, (options)->tcp_congestion); \
+} while (0)
+
+/* Marks all options as unset; frees nothing. */
+void	 bdp_options_init(struct bdp_options *options);
+
+/* Sets the unset options to their defaults. */
+void	 bdp_options_fill(struct bdp_options *options);
+
+/* Frees what the options hold and marks them as unset. */
+void	 bdp_options_free(struct bdp_options *options);
+
+/*
+ * Parses the argument of a keyword, whose case doesn't matter, and sets the
+ * option if active is not 0 and the option is unset. Returns NULL, or what is
+ * wrong with the argument; the option is then as before.
+ */
+const char *bdp_options_parse(struct bdp_options *options, const char *keyword,
+	     const char *arg, int active);
+
+/* Returns a keyword as the man pages write it, or NULL if it is not ours. */
+const char *bdp_options_name(const char *keyword);
+
+/* Copies the options that are set in src. */
+void	 bdp_options_copy(struct bdp_options *dst,
+	     const struct bdp_options *src);
+
+/*
+ * Appends the options to a buffer, for another process of sshd. Returns 0 or an
+ * SSH_ERR_* code of sshbuf_put*().
+ */
+int	 bdp_options_put(const struct bdp_options *options, struct sshbuf *buf);
+
+/*
+ * Takes options that were unset from a buffer. Returns 0,
+ * SSH_ERR_INVALID_FORMAT if bdp_options_parse() would not take a value, or an
+ * SSH_ERR_* code of sshbuf_get*(). On an error the options are as before.
+ */
+int	 bdp_options_get(struct bdp_options *options, struct sshbuf *buf);
+
+/*
+ * Sets the unset options to their defaults, and puts all into effect for a
+ * connection whose user has logged in (bdp-apply.c).
+ */
+void	 bdp_options_apply(struct ssh *ssh, struct bdp_options *options);
+
+#endif /* BDP_OPTIONS_H */

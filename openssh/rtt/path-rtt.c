@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+#include "misc.h"
+#include "path-rtt.h"
+
+/*
+ * The best rate fades by this part each round trip: a path that lost half of
+ * its rate for good is as fast as it ever was after some 30 of them.
+ */
+#define PATH_RATE_FADE	64
+
+/*
+ * The rate is a mean over whole round trips: what a window allows comes in one
+ * burst, as fast as the path ever was. It is taken over at least this time
+ * (us): on a LAN the main loops decide what comes in a round trip.
+ */
+#define PATH_RATE_MIN_US	10000
+
+const struct path_info *
+path_rtt_choose(const struct path_info *tcp, const struct path_info *inband)
+{
+	uint64_t tcp_us = tcp->min_rtt_us != 0 ? tcp->min_rtt_us : tcp->rtt_us;
+
+	if (inband == NULL || inband->rtt_us == 0)
+		return tcp;
+	if (tcp->rtt_us == 0 || inband->min_rtt_us >
+	    tcp_us + tcp_us / 4 + PATH_RTT_SLACK_US)
+		return inband;
+	return tcp;
+}
+
+static void
+measure_rate(struct path_rtt *pr, uint64_t rtt_us, uint64_t consumed,
+    uint64_t now_us)
+{
+	uint64_t took_us = now_us - pr->since_us;
+
+	if (pr->since_us != 0 && took_us < MAXIMUM(rtt_us, PATH_RATE_MIN_US))
+		return;
+	if (pr->since_us != 0 && took_us != 0) {
+		pr->rate = (consumed - pr->consumed) * 1000000 / took_us;
+		pr->best -= pr->best / PATH_RATE_FADE;
+		pr->best = MAXIMUM(pr->best, pr->rate);
+	}
+	pr->since_us = now_us;
+	pr->consumed = consumed;
+}
+
+/* Returns the longest RTT (us) that a path with this least RTT is taken for. */
+static uint64_t
+most_us(const struct path_rtt *pr)
+{
+	return pr->least_us + (pr->bounded ? pr->least_us : pr->least_us / 4);
+}
+
+void
+path_rtt_update(struct path_rtt *pr, const struct path_info *path,
+    uint64_t consumed, uint64_t now_us, struct rtt_in_use *use)
+{
+	uint64_t gap_us = pr->last_us == 0 ? 0 : now_us - pr->last_us;
+
+	pr->last_us = now_us;
+	if (gap_us > PATH_RTT_PAUSE_US && !pr->inband)
+		pr->least_us = pr->best = 0;
+	/* The sender stopped, which tells nothing of the path */
+	if (gap_us > path->rtt_us)
+		pr->since_us = 0;
+	measure_rate(pr, path->rtt_us, consumed, now_us);
+	if (pr->least_us == 0)
+		pr->least_us = path->min_rtt_us != 0 && !pr->inband ?
+		    path->min_rtt_us : path->rtt_us;
+	pr->least_us = MINIMUM(pr->least_us, path->rtt_us);
+	/*
+	 * A queue leaves the rate what it is. If the rate falls as well, the
+	 * least RTT is that of a path that is gone: raise it until this RTT is
+	 * allowed. (The kernel's least RTT is good for 5 minutes, so it is
+	 * asked only once.)
+	 */
+	if (!pr->inband && path->rtt_us > most_us(pr) &&
+	    pr->rate < pr->best / 4 * 3)
+		pr->least_us = pr->bounded ?
+		    path->rtt_us / 2 : path->rtt_us / 5 * 4;
+	use->rtt_us = MINIMUM(path->rtt_us, most_us(pr));
+	use->least_us = pr->least_us;
+	use->inband = pr->inband;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "digest.h"
+#include "match.h"
+#include "misc.h"
+#include "sshbuf.h"
+#include "ssherr.h"
+#include "sftp.h"
+#include "sftp-check-file.h"
+
+#define READ_SIZE	(256 * 1024)
+
+/* A file to digest, and the client that wants it */
+struct source {
+	int fd;			/* descriptor of the file */
+	int in;			/* descriptor of the client's requests, or -1 */
+	int out;		/* descriptor of our replies, or -1 */
+	u_char *buf;		/* READ_SIZE bytes */
+};
+
+/*
+ * Returns 1 if the client has closed either direction, even if requests that it
+ * sent before have not been read.
+ */
+static int
+client_gone(const struct source *s)
+{
+#ifdef POLLRDHUP
+	const short hangup = POLLRDHUP;
+#else
+	const short hangup = 0;
+#endif
+	struct pollfd pfd[2] = {
+		{ .fd = s->in, .events = hangup },
+		{ .fd = s->out }
+	};
+
+	return poll(pfd, 2, 0) > 0;
+}
+
+/*
+ * Puts the digest of up to len bytes from offset into d, of less where the
+ * file ends. *got is the number of bytes that there were.
+ */
+static int
+digest(const struct source *s, uint64_t offset, uint64_t len,
+    u_char d[SFTP_CHECK_LEN], uint64_t *got)
+{
+	struct ssh_digest_ctx *ctx;
+	ssize_t n = 1;
+	int r = 0;
+
+	if ((ctx = ssh_digest_start(SSH_DIGEST_SHA256)) == NULL)
+		return SSH_ERR_LIBCRYPTO_ERROR;
+	for (*got = 0; r == 0 && *got < len && n != 0; ) {
+		if (client_gone(s)) {
+			r = SSH_ERR_CONN_CLOSED;
+			break;
+		}
+		n = pread(s->fd, s->buf, MINIMUM(len - *got, READ_SIZE),
+		    offset + *got);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			r = SSH_ERR_SYSTEM_ERROR;
+		else {
+			r = ssh_digest_update(ctx, s->buf, n);
+			*got += n;
+		}
+	}
+	if (r == 0)
+		r = ssh_digest_final(ctx, d, SFTP_CHECK_LEN);
+	ssh_digest_free(ctx);
+	return r;
+}
+
+static int
+digest_blocks(const struct source *s, uint64_t start, uint64_t len,
+    uint32_t block, struct sshbuf *reply, uint64_t *total)
+{
+	u_char d[SFTP_CHECK_LEN];
+	uint64_t size, got;
+	u_int n = 0;
+	int r;
+
+	do {
+		size = block == 0 ? len : MINIMUM(len, block);
+		if ((r = digest(s, start, size, d, &got)) != 0)
+			return r;
+		if (got == 0 && block != 0)
+			break;
+		if (n++ == SFTP_CHECK_MAX)
+			return SSH_ERR_INVALID_ARGUMENT;
+		if ((r = sshbuf_put(reply, d, sizeof(d))) != 0)
+			return r;
+		start += got;
+		len -= got;
+		*total += got;
+	} while (len != 0 && got == size);
+	return 0;
+}
+
+/*
+ * Checks what the file is, and takes off *len what lies behind the file's end.
+ * The digest of a few bytes tells what they are: only at the end of the file
+ * may a block be shorter than SFTP_CHECK_BLOCK_MIN. Returns 0,
+ * INVALID_ARGUMENT, or SYSTEM_ERROR with read(2)'s errno.
+ */
+static int
+check_range(int fd, uint64_t start, uint64_t *len, uint32_t block)
+{
+	struct stat st;
+	uint64_t size, last;
+	int flags;
+
+	if ((flags = fcntl(fd, F_GETFL)) == -1 || fstat(fd, &st) == -1)
+		return SSH_ERR_SYSTEM_ERROR;
+	if ((flags & O_ACCMODE) == O_WRONLY) {
+		errno = EBADF;
+		return SSH_ERR_SYSTEM_ERROR;
+	}
+	if (!S_ISREG(st.st_mode) || start > INT64_MAX)
+		return SSH_ERR_INVALID_ARGUMENT;
+	size = (uint64_t)st.st_size > start ? st.st_size - start : 0;
+	if (*len == 0 || *len > size)
+		*len = size;
+	last = block == 0 ? *len : *len % block;
+	if (*len < size && last < SFTP_CHECK_BLOCK_MIN &&
+	    (block == 0 || last != 0))
+		return SSH_ERR_INVALID_ARGUMENT;
+	return *len <= SFTP_CHECK_BYTES ? 0 : SSH_ERR_INVALID_ARGUMENT;
+}
+
+int
+sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
+    int in, int out, struct sshbuf *reply, uint64_t *total)
+{
+	struct source s = { .fd = fd, .in = in, .out = out };
+	int r;
+
+	*total = 0;
+	if (block != 0 && block < SFTP_CHECK_BLOCK_MIN)
+		return SSH_ERR_INVALID_ARGUMENT;
+	if ((r = check_range(fd, start, &len, block)) != 0)
+		return r;
+	if ((s.buf = malloc(READ_SIZE)) == NULL)
+		return SSH_ERR_ALLOC_FAIL;
+	r = digest_blocks(&s, start, len, block, reply, total);
+	free(s.buf);
+	return r;
+}
+
+int
+sftp_check_request(struct sshbuf *m, u_int id, const u_char *handle,
+    size_t handle_len, uint64_t start, uint64_t len)
+{
+	int r;
+
+	if ((r = sshbuf_put_u8(m, SSH2_FXP_EXTENDED)) != 0 ||
+	    (r = sshbuf_put_u32(m, id)) != 0 ||
+	    (r = sshbuf_put_cstring(m, "check-file-handle")) != 0 ||
+	    (r = sshbuf_put_string(m, handle, handle_len)) != 0 ||
+	    (r = sshbuf_put_cstring(m, SFTP_CHECK_ALG)) != 0 ||
+	    (r = sshbuf_put_u64(m, start)) != 0 ||
+	    (r = sshbuf_put_u64(m, len)) != 0 ||
+	    (r = sshbuf_put_u32(m, 0)) != 0)
+		return r;
+	return 0;
+}
+
+int
+sftp_check_list(const char *list)
+{
+	char *found = match_list(SFTP_CHECK_ALG, list, NULL);
+
+	free(found);
+	return found != NULL;
+}
+
+int
+sftp_check_reply(struct sshbuf *m, u_char d[SFTP_CHECK_LEN])
+{
+	char *s;
+	int r, named;
+
+	if ((r = sshbuf_get_cstring(m, &s, NULL)) != 0)
+		return r;
+	/* Of two drafts, one has the extension's name here. */
+	named = strcmp(s, "check-file") == 0;
+	if (named) {
+		free(s);
+		if ((r = sshbuf_get_cstring(m, &s, NULL)) != 0)
+			return r;
+	}
+	r = strcmp(s, SFTP_CHECK_ALG) == 0 &&
+	    sshbuf_len(m) == SFTP_CHECK_LEN ?
+	    sshbuf_get(m, d, SFTP_CHECK_LEN) : SSH_ERR_INVALID_FORMAT;
+	free(s);
+	return r;
+}

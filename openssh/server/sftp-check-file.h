@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#ifndef SFTP_CHECK_FILE_H
+#define SFTP_CHECK_FILE_H
+
+struct sshbuf;
+
+/*
+ * Digests of a file's content, all of them SHA-256: what the sftp extension
+ * check-file needs at both ends (PROTOCOL.sftp).
+ */
+#define SFTP_CHECK_ALG		"sha256"
+#define SFTP_CHECK_LEN		32	/* bytes of a digest */
+#define SFTP_CHECK_BLOCK_MIN	4096	/* bytes of content */
+#define SFTP_CHECK_MAX		4096	/* digests in a reply */
+#define SFTP_CHECK_BYTES	(32 * 1024 * 1024)	/* read for a request */
+
+/*
+ * Appends to reply the digests of the blocks of a file, from byte `start` on.
+ * A block has `block` bytes, and the last one may be shorter; 0 stands for one
+ * block. Reads len bytes (0: all), or less if the file ends before. There is no
+ * digest of an empty block unless `block` is 0. *total is the number of bytes
+ * that were read. Stops if the client hangs up,
+ * whose requests come from the descriptor `in` and whose replies go to `out`
+ * (-1: there is no client).
+ *
+ * Returns 0, or
+ *	SSH_ERR_INVALID_ARGUMENT	not a regular file, more bytes than
+ *					SFTP_CHECK_BYTES, too many blocks, or
+ *					one of less than SFTP_CHECK_BLOCK_MIN
+ *					bytes before the end of the file
+ *	SSH_ERR_SYSTEM_ERROR		with errno of read(2), which is EBADF
+ *					if fd is not open for reading
+ *	SSH_ERR_CONN_CLOSED		the client has gone
+ * or another SSH_ERR_* code.
+ */
+int	 sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
+	    int in, int out, struct sshbuf *reply, uint64_t *total);
+
+/*
+ * Puts a request into m, with an id: for one digest, of len bytes from `start`
+ * on of the file with a handle. Returns 0 or an SSH_ERR_* code.
+ */
+int	 sftp_check_request(struct sshbuf *m, u_int id, const u_char *handle,
+	    size_t handle_len, uint64_t start, uint64_t len);
+
+/* Returns 1 if the other end's list of digests has SFTP_CHECK_ALG. */
+int	 sftp_check_list(const char *list);
+
+/*
+ * Takes the one digest from a reply. m is what follows the id, with the name of
+ * the extension or without. Returns 0, SSH_ERR_INVALID_FORMAT, or an SSH_ERR_*
+ * code of sshbuf_get_cstring().
+ */
+int	 sftp_check_reply(struct sshbuf *m, u_char d[SFTP_CHECK_LEN]);
+
+#endif /* SFTP_CHECK_FILE_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#ifndef TCP_CONGESTION_H
+#define TCP_CONGESTION_H
+
+#include <stddef.h>
+
+/*
+ * The option TCPCongestion: names of congestion controls, by preference, with
+ * commas between them. The default leaves a connection with the system's own.
+ */
+
+/* Bytes that the kernel takes of a name, with its NUL (TCP_CA_NAME_MAX) */
+#define TCP_CONGESTION_NAME_MAX	16
+
+#define TCP_CONGESTION_DEFAULT	"default"
+
+/* Returns NULL, or what is wrong with a list. */
+const char *tcp_congestion_check(const char *list);
+
+/*
+ * Copies the first name of a list into `name`, a buffer of `size` bytes.
+ * Returns the rest of the list, or NULL if that was the last name.
+ */
+const char *tcp_congestion_next(const char *list, char *name, size_t size);
+
+/*
+ * Sets the first congestion control of a list that the kernel allows on the
+ * connected socket fd (tcp(7), TCP_CONGESTION), and logs its name. If the
+ * kernel allows none, logs that and leaves the connection as it is. Ignores
+ * sockets other than TCP silently.
+ */
+void	 tcp_congestion_set(int fd, const char *list);
+
+#endif /* TCP_CONGESTION_H */

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <stdint.h>
+#include <string.h>
+
+#include "misc.h"
+#include "window-control.h"
+
+/* Returns the sample i intervals back; 0 is the interval that still runs. */
+static const struct window_sample *
+sample_back(const struct window_control *cw, u_int i)
+{
+	return &cw->samples[(cw->head + WINDOW_SAMPLES - i) % WINDOW_SAMPLES];
+}
+
+/* Begins a new interval at now_us. */
+static void
+sample_push(struct window_control *cw, uint64_t now_us)
+{
+	struct window_sample *s;
+
+	cw->head = (cw->head + 1) % WINDOW_SAMPLES;
+	if (cw->nsamples < WINDOW_SAMPLES)
+		cw->nsamples++;
+	s = &cw->samples[cw->head];
+	s->t_us = now_us;
+	s->consumed = cw->consumed;
+	s->received = cw->received;
+	s->backlog_min = cw->backlog;
+}
+
+/* Returns v0 + (v1 - v0) * part / whole. Counters may wrap. */
+static uint64_t
+interpolate(uint64_t v0, uint64_t v1, uint64_t part, uint64_t whole)
+{
+	if (part >= whole)
+		return v1;
+	return v0 + (uint64_t)((double)(v1 - v0) * part / whole);
+}
+
+/*
+ * Sets the cumulative bytes of *at to those at time t_us, from the samples
+ * around it. For times before the oldest sample, they are those of that sample:
+ * this can only understate what was delivered since.
+ */
+static void
+history_at(const struct window_control *cw, uint64_t t_us,
+    struct window_sample *at)
+{
+	struct window_sample next;
+	const struct window_sample *s;
+	uint64_t part, whole;
+	u_int i;
+
+	memset(&next, 0, sizeof(next));
+	next.t_us = cw->now_us;
+	next.consumed = cw->consumed;
+	next.received = cw->received;
+	for (i = 0; i < cw->nsamples; i++) {
+		s = sample_back(cw, i);
+		if (s->t_us <= t_us) {
+			part = t_us - s->t_us;
+			whole = next.t_us - s->t_us;
+			at->consumed = interpolate(s->consumed, next.consumed,
+			    part, whole);
+			at->received = interpolate(s->received, next.received,
+			    part, whole);
+			return;
+		}
+		next = *s;
+	}
+	*at = next;
+}
+
+/* Returns the bytes that both came and were consumed between two points. */
+static uint64_t
+delivered(const struct window_sample *from, const struct window_sample *to)
+{
+	return MINIMUM(to->consumed - from->consumed,
+	    to->received - from->received);
+}
+
+/* Returns the least backlog (bytes) in the last interval_us. */
+static uint64_t
+standing_backlog(const struct window_control *cw, uint64_t interval_us)
+{
+	const struct window_sample *s;
+	uint64_t least = cw->backlog;
+	u_int i;
+
+	for (i = 0; i < cw->nsamples; i++) {
+		s = sample_back(cw, i);
+		least = MINIMUM(least, s->backlog_min);
+		if (cw->now_us - s->t_us >= interval_us)
+			return least;
+	}
+	return 0;	/* history too short to tell */
+}
+
+/*
+ * Returns 1 if the sender lacked credit in the last interval_us, so that the
+ * bytes that came say nothing about the path. Either few bytes came and the
+ * backlog stayed large; or a peer with unbounded buffers had little credit
+ * (starved_us) less than two intervals ago. The second doesn't count if there
+ * is a backlog: then the consumer is slow.
+ */
+static int
+had_no_credit(const struct window_control *cw, uint64_t came,
+    uint64_t interval_us)
+{
+	if (came < WINDOW_LAG &&
+	    standing_backlog(cw, interval_us) >= WINDOW_LAG)
+		return 1;
+	return !cw->bounded && cw->starved_us != 0 &&
+	    cw->now_us - cw->starved_us < 2 * interval_us &&
+	    cw->backlog < WINDOW_LAG;
+}
+
+/* Ages the best deliveries by the round trips that have passed. */
+static void
+age(struct window_control *cw, uint64_t came, uint64_t interval_us)
+{
+	uint64_t i, shift = (cw->now_us - cw->round_us) / interval_us;
+
+	if (shift == 0)
+		return;
+	cw->round_us = cw->now_us;
+	if (had_no_credit(cw, came, interval_us))
+		return;
+	for (i = WINDOW_ROUNDS; i-- > 0;)
+		cw->best[i] = i >= shift ? cw->best[i - shift] : 0;
+}
+
+/* Updates the best deliveries and the bdp from the history. */
+static void
+measure(struct window_control *cw, uint64_t interval_us)
+{
+	struct window_sample s0, s1, s2;
+	uint64_t t1, t2, now, before, i;
+	uint64_t rounds = cw->bounded ?
+	    WINDOW_ROUNDS : WINDOW_ROUNDS_UNBOUNDED;
+
+	t1 = cw->now_us > interval_us ? cw->now_us - interval_us : 0;
+	t2 = t1 > interval_us ? t1 - interval_us : 0;
+	history_at(cw, cw->now_us, &s0);
+	history_at(cw, t1, &s1);
+	history_at(cw, t2, &s2);
+	now = delivered(&s1, &s0);
+	before = delivered(&s2, &s1);
+	/*
+	 * Data behind a lost segment comes all at once, up to two round trips'
+	 * worth in one. A peer with unbounded buffers gets no credit for such a
+	 * burst: its rate is the mean of this round trip and the last.
+	 */
+	if (!cw->bounded && before < now)
+		now = (now + before) / 2;
+	/* Bytes in an interval to bytes in a round trip, if that is shorter */
+	if (interval_us > cw->rtt_us)
+		now = now * cw->rtt_us / interval_us;
+	age(cw, cw->received - s1.received, interval_us);
+	cw->best[0] = MAXIMUM(cw->best[0], now);
+	for (cw->bdp = 0, i = 0; i < rounds; i++)
+		cw->bdp = MAXIMUM(cw->bdp, cw->best[i]);
+}
+
+/* Sets the target, and what decided it. */
+static void
+decide(struct window_control *cw, const struct rtt_in_use *rtt,
+    uint64_t interval_us)
+{
+	uint64_t bdp = MINIMUM(cw->bdp, UINT32_MAX / 3);
+	uint64_t least_us = MINIMUM(rtt->least_us, rtt->rtt_us);
+	uint64_t headroom = 2 * bdp, want;
+
+	cw->limited = WINDOW_PATH;
+	if (rtt->inband)
+		headroom = interpolate(0, headroom, 2 * least_us -
+		    MINIMUM(rtt->rtt_us, 2 * least_us), rtt->rtt_us);
+	if (!cw->bounded && headroom > WINDOW_HEADROOM_MAX) {
+		headroom = WINDOW_HEADROOM_MAX;
+		cw->limited = WINDOW_PEER;
+	}
+	if (standing_backlog(cw, interval_us) >= WINDOW_LAG) {
+		/* Buffer no more for a lagging reader than stock does. */
+		headroom = MINIMUM(headroom, cw->base);
+		cw->limited = WINDOW_READER;
+	}
+	want = MINIMUM(bdp + headroom,
+	    interpolate(0, 3 * bdp, least_us, rtt->rtt_us));
+	if (want <= cw->base) {
+		want = cw->base;
+		cw->limited = WINDOW_BASE;
+	}
+	cw->target = want;
+}
+
+void
+window_init(struct window_control *cw, uint32_t base, int bounded,
+    uint64_t now_us)
+{
+	memset(cw, 0, sizeof(*cw));
+	cw->base = cw->target = base;
+	cw->bounded = bounded;
+	cw->now_us = cw->round_us = now_us;
+	sample_push(cw, now_us);
+}
+
+void
+window_update(struct window_control *cw, uint64_t consumed, uint64_t backlog,
+    const struct rtt_in_use *rtt, uint64_t now_us, uint32_t limit)
+{
+	uint64_t interval_us;
+	struct window_sample *s;
+
+	if (now_us > cw->now_us)	/* ignore a step back */
+		cw->now_us = now_us;
+	cw->rtt_us = rtt->rtt_us;
+	interval_us = MAXIMUM(rtt->rtt_us, WINDOW_INTERVAL_MIN_US);
+
+	/*
+	 * Push a sample before the counters change. After an idle gap the
+	 * history then rises at its end, not evenly across it.
+	 */
+	s = &cw->samples[cw->head];
+	if (cw->now_us - s->t_us >= interval_us / WINDOW_PER_RTT)
+		sample_push(cw, cw->now_us);
+	cw->consumed += consumed;
+	cw->received = cw->consumed + backlog;
+	cw->backlog = backlog;
+	s = &cw->samples[cw->head];
+	s->backlog_min = MINIMUM(s->backlog_min, backlog);
+
+	if (rtt->rtt_us == 0) {
+		cw->target = cw->base;
+		cw->limited = WINDOW_BASE;
+	} else {
+		measure(cw, interval_us);
+		decide(cw, rtt, interval_us);
+	}
+	window_limit(cw, limit);
+}
+
+void
+window_limit(struct window_control *cw, uint32_t limit)
+{
+	limit = MAXIMUM(limit, cw->base);
+	if (cw->target > limit) {
+		cw->target = limit;
+		cw->limited = WINDOW_BUDGET;
+	}
+}
+
+uint32_t
+window_credit(struct window_control *cw, uint32_t window, uint32_t maxpacket)
+{
+	uint64_t outstanding = window + cw->backlog;
+	uint64_t quantum, credit;
+
+	quantum = MAXIMUM(3 * (uint64_t)maxpacket,
+	    cw->target / WINDOW_QUANTUM);
+	/* However small the window, half of it is worth a message */
+	quantum = MINIMUM(quantum, cw->target / 2);
+	if (window < cw->target / 4)
+		cw->starved_us = cw->now_us;
+	/* Credit can't be taken back. Wait until the peer has spent it. */
+	if (outstanding >= cw->target)
+		return 0;
+	credit = cw->target - outstanding;
+	if (credit <= quantum)
+		return 0;
+	/*
+	 * A backlog that is consumed in a burst, or a target that jumps, would
+	 * cause more adjusts. Delay them if this function is certain to be
+	 * called again: when backlog is consumed, or when the rest of a large
+	 * window comes.
+	 */
+	if (cw->now_us - cw->granted_us < cw->rtt_us / WINDOW_QUANTUM &&
+	    (cw->backlog > 0 || window >= cw->target / 2))
+		return 0;
+	cw->granted_us = cw->now_us;
+	return credit;
+}
