@@ -1,6 +1,7 @@
 """Every base builds after each patch of the series, and what was built there
 works: upstream's unit tests, and rows under netem; of the core alone upstream's
-regression tests, too. "make patches-check"."""
+regression tests, too. So does upstream's newest after each of the core's mails.
+"make patches-check"."""
 
 import pytest
 
@@ -19,6 +20,26 @@ def test_builds_after_each_patch(base, tmp_path):
         # Which Makefile.in it is changes with some
         run(laid.tree, "./config.status", "Makefile")
         laid.make()
+
+
+# Of upstream's regression tests those of channels
+CHANNELS = ("transfer rekey forwarding multiplex dynamic-forward "
+            "forward-control channel-timeout")
+
+
+def test_builds_after_each_mail(tmp_path):
+    tree = tmp_path / "tree"
+    trees.upstream_git(trees.BASES[0], tree)
+    trees.configure_upstream(tree)
+    _, paths = trees.mails(trees.BASES[0], tmp_path / "mails")
+    for path in paths:
+        trees.git(tree, "am", "-q", path)
+        run(tree, "./config.status", "Makefile")
+        run(tree, "make", f"-j{JOBS}")
+        run(tree, "make", f"-j{JOBS}", "unit")
+    said = run(trees.TOP, "hpn-tests/lib/in-tree", tree, "make", "-s",
+               "t-exec", f"LTESTS={CHANNELS}")
+    assert "all t-exec passed" in said
 
 
 def ours(base, upto, *arguments):
