@@ -180,10 +180,10 @@ for path, count in (("1g-80ms", GB // 2), ("1g-200ms", GB // 2),
         {"steady": 0.95, "unspent": 8 * MIB})
 # Stalls of 20 to 200 ms, and what comes at once afterwards. A relay is a path
 # that is a program: it takes data no faster, so that the RTT is known in band
-# only. Such data counts as the path's rate, over 5/4 of the least RTT at most:
-# 3 MiB and a quarter of the BDP are unspent then, and a stock sender gets slow
-# near 16 MiB. What the path itself held up comes in one instant, and so does
-# the credit for it: that is the whole window, for the 20 ms that it takes.
+# only. On a direct path such data counts as its rate, over 5/4 of the least RTT
+# at most: 3 MiB and a quarter of the BDP are unspent then, and a stock sender
+# gets slow near 16 MiB. What the path itself held up comes in one instant, and
+# so does the credit for it: that is the whole window, for 20 ms.
 STALLS = {"at": [350 * 10**6, 500 * 10**6, 650 * 10**6, 800 * 10**6],
           "seconds": [0.02, 0.05, 0.1, 0.2]}
 for what, way, end in (
@@ -200,8 +200,8 @@ for what, way, end in (
                  queue_packets=1000000, stalls={"what": what, **STALLS},
                  **({"via": "relay"} if way == "relay" else {}),
                  **{end: "stock"}),
-        {"settled": 0.90, **({} if (what, way) == ("path", "direct")
-                             else {"unspent": 12 * MIB})})
+        {"settled": 0.90, **({"unspent": 8 * MIB} if way == "relay" else
+                             {"unspent": 12 * MIB} if what != "path" else {})})
 # The same where the kernels' own buffers bound what is in flight, 10 MB/s
 row("stall-process-buffers-client", "netem",
     transfer("1g-200ms", "put", GB // 5, tcp_buffers="default",

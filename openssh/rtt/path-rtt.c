@@ -57,7 +57,9 @@ measure_rate(struct path_rtt *pr, uint64_t rtt_us, uint64_t consumed,
 static uint64_t
 most_us(const struct path_rtt *pr)
 {
-	return pr->least_us + (pr->bounded ? pr->least_us : pr->least_us / 4);
+	if (pr->bounded)
+		return pr->least_us * 2;
+	return pr->least_us + (pr->inband ? 0 : pr->least_us / 4);
 }
 
 void

@@ -61,7 +61,9 @@ struct path_rtt {
  * smoothed one, so that a queue which other flows keep on the path counts, but
  * at most twice the least, so that a queue of our own making can't feed on
  * itself; at most 5/4 towards a peer with unbounded buffers, as what fits into
- * a queue becomes unused credit when that queue overflows.
+ * a queue becomes unused credit when that queue overflows. Of SSH's own RTT,
+ * the least counts towards such a peer: a queue there is in sockets that its
+ * data waits for.
  *
  * If less comes as the RTT gets longer, the path got longer; it is not a queue.
  * In SSH's own RTT the two can't be told apart: the queue is ours, and so is

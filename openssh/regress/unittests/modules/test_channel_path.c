@@ -263,7 +263,7 @@ relay(int bounded)
 	for (i = 0; i < 20; i++)
 		probed(c, 800);
 	ASSERT_U64_EQ(rtt()->least_us, 200 * MS);
-	ASSERT_U64_EQ(rtt()->rtt_us, bounded ? 400 * MS : 250 * MS);
+	ASSERT_U64_EQ(rtt()->rtt_us, bounded ? 400 * MS : 200 * MS);
 	conn_close(&conn);
 }
 
