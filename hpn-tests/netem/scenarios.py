@@ -177,13 +177,15 @@ for path, count in (("1g-80ms", GB // 2), ("1g-200ms", GB // 2),
         if path == "1g-200ms" else "netem",
         transfer(path, "put", count, client="stock", via="relay",
                  queue_packets=1000000),
-        {"steady": 0.95, "unspent": 8 * MIB})
+        {"steady": 0.95, "unspent": 8 * MIB},
+        until="the sender's HyStart tells a window's limit from the path's"
+        if path == "10g-50ms" else None)
 # Stalls of 20 to 200 ms, and what comes at once afterwards. A relay is a path
 # that is a program: it takes data no faster, so that the RTT is known in band
-# only. On a direct path such data counts as its rate, over 5/4 of the least RTT
-# at most: 3 MiB and a quarter of the BDP are unspent then, and a stock sender
-# gets slow near 16 MiB. What the path itself held up comes in one instant, and
-# so does the credit for it: that is the whole window, for 20 ms.
+# only. What comes at once counts as the path's rate for two round trips, and
+# credit follows. A stock sender gets slow near 16 MiB of it. What a direct path
+# itself held up comes in one instant, and so does the credit for it: that is
+# the whole window, for 20 ms.
 STALLS = {"at": [350 * 10**6, 500 * 10**6, 650 * 10**6, 800 * 10**6],
           "seconds": [0.02, 0.05, 0.1, 0.2]}
 for what, way, end in (
@@ -200,8 +202,8 @@ for what, way, end in (
                  queue_packets=1000000, stalls={"what": what, **STALLS},
                  **({"via": "relay"} if way == "relay" else {}),
                  **{end: "stock"}),
-        {"settled": 0.90, **({"unspent": 8 * MIB} if way == "relay" else
-                             {"unspent": 12 * MIB} if what != "path" else {})})
+        {"settled": 0.90, **({} if (what, way) == ("path", "direct") else
+                             {"unspent": 15 * MIB})})
 # The same where the kernels' own buffers bound what is in flight, 10 MB/s
 row("stall-process-buffers-client", "netem",
     transfer("1g-200ms", "put", GB // 5, tcp_buffers="default",
