@@ -22,6 +22,8 @@ or always:
     slow            reads and writes take 10 ms each
     no-limits       it doesn't know limits@openssh.com
     delays          it answers NUMBER hundredths of a second late
+    patient         it answers the first request once NUMBER have come, or
+                    nothing has for three seconds
     end-is-once     what asks for more of a directory after its end fails
     end-is-late     and it says so before it says the end, if the end answers
                     the first of two requests
@@ -34,6 +36,9 @@ or always:
     close-fails     what closes a file that was written to fails
     setstat-fails   what sets the attributes of one fails
     few             it allows NUMBER handles, and has no more
+    refuses         it has NUMBER handles, says that it has 1000, and refuses
+                    more with the status FILE, once it has truncated the file
+    no-limit        it says that there is none: 0
     one-by-one      it takes a request once it has sent the last reply, and
                     few replies fit into the socket that nobody has read
     holds           what is read of the first file, but for its start, comes
@@ -270,7 +275,8 @@ class Server:
             self.reply(REPLY, number, struct.pack(
                 ">QQQQ", 262144, 261120,
                 4096 if self.fault == "wordy" else 261120,
-                self.number if self.fault == "few" else 1000))
+                self.number if self.fault == "few" else
+                0 if self.fault == "no-limit" else 1000))
         elif kind == REALPATH:
             path = os.path.realpath(m.string())
             self.reply(NAME, number, struct.pack(">I", 1) + string(path) * 2 +
@@ -286,6 +292,12 @@ class Server:
             if self.fault == "few" and \
                     len(self.names) + len(self.handles) >= self.number:
                 raise OSError
+            if self.fault == "refuses" and \
+                    len(self.names) + len(self.handles) >= self.number:
+                if flags & 0x10:
+                    open(path, "wb").close()
+                self.status(number, int(self.path))
+                return
             if kind == OPENDIR:
                 self.names[handle] = (path, sorted(os.listdir(path)))
             else:
@@ -382,6 +394,10 @@ class Server:
     def run(self, log):
         while True:
             messages = self.messages()
+            while self.fault == "patient" and len(messages) < self.number \
+                    and select.select([0], [], [], 3)[0]:
+                messages += self.messages()
+            self.number = 0 if self.fault == "patient" else self.number
             with open(log + ".flights", "a") as f:
                 print(*(m.data[0] for m in messages), file=f)
             waiting = sum(m.data[0] in (READ, WRITE) for m in messages)

@@ -105,26 +105,28 @@ def test_times_and_modes(resume, direction):
 
 
 @BOTH
-@pytest.mark.parametrize("same", [True, False])
-def test_large_ones_are_compared_in_pieces(resume, direction, same):
-    """As sftp-server reads no more than 32 MiB for a request."""
-    size, have, piece = 72 << 20, 70 << 20, 32 << 20        # with a hole
+@pytest.mark.parametrize("differs,kept", [
+    (None, 70), (69, 38), (6, 6), (5, 0)])
+def test_large_ones_are_compared_in_pieces(resume, direction, differs, kept):
+    """As sftp-server reads no more than 32 MiB for a request. Only of the last
+    64 MiB may a part stay while what follows it has changed: there several
+    streams may have left gaps. All numbers are MiB."""
+    size, have = 72 << 20, 70 << 20                 # with a hole
     os.truncate(resume.source, size)
     resume.dest.write_bytes(resume.source.read_bytes()[:SIZE])
     os.truncate(resume.dest, have)
-    if not same:
+    if differs is not None:
         with open(resume.dest, "r+b") as f:
-            f.seek(have - 1)
+            f.seek(differs << 20)
             f.write(b"x")
     status, error, moved = resume(direction)
     assert status == 0
-    assert ("is not what the source begins with" in error) == (not same)
-    # What ends an upload's target is read: it could be a mark.
-    assert moved == size - have * same + 97 * (direction == "put")
+    assert ("is not what the source begins with" in error) == (kept == 0)
+    assert moved == size - (kept << 20)
     asked = re.findall(r"check-file .* off (\d+) len (\d+) block 0",
                        resume.log.read_text())
-    assert [tuple(map(int, pair)) for pair in asked] == [
-        (at, min(piece, have - at)) for at in range(0, have, piece)]
+    assert [tuple(int(n) >> 20 for n in pair) for pair in asked] == [
+        (0, 6), (6, 32), (38, 32)]
     assert resume.dest.read_bytes() == resume.source.read_bytes()
 
 
@@ -135,20 +137,50 @@ needs_stock = pytest.mark.skipif(
 
 @needs_stock
 @BOTH
-@pytest.mark.parametrize("have,later_s,kept", [
-    (SIZE // 2, 1, True), (SIZE // 2, -1, False), (SIZE, 0, True),
-    (SIZE, 1, False), (SIZE + 1, 1, False)])
-def test_server_that_cannot_compare(resume, direction, have, later_s, kept):
-    """Then it goes by size and time, and says so."""
-    os.utime(resume.source, (1000000000, 1000000000))
-    resume.dest.write_bytes((resume.source.read_bytes() + b"x")[:have])
-    os.utime(resume.dest, (1000000000 + later_s,) * 2)
+@pytest.mark.parametrize("have,differs,kept", [
+    (SIZE // 2, None, True), (SIZE // 2, SIZE // 2 - 1, False),
+    (SIZE // 2, SIZE // 2 - (1 << 20), False), (SIZE // 2, 0, True),
+    (1, None, True), (1, 0, False), (SIZE, None, True),
+    (SIZE, SIZE - 1, False), (SIZE + 1, None, False)])
+def test_server_that_cannot_compare(resume, direction, have, differs, kept):
+    """Then the last MiB is read and compared. Times don't matter. What is
+    before that MiB is not looked at."""
+    there = bytearray((resume.source.read_bytes() + b"x")[:have])
+    if differs is not None:
+        there[differs] ^= 1
+    resume.dest.write_bytes(there)
     status, error, moved = resume(direction,
                                   server=f"{STOCK}/sftp-server")
     assert status == 0
     assert error.count("\n") == 1, error
-    assert ("size and time" in error) == kept, error
-    assert moved == (SIZE - have if kept else SIZE)
+    assert ("the last of them are the same" in error) == kept, error
+    sample = min(have, 1 << 20) if have <= SIZE else 0
+    assert moved <= (SIZE - have if kept else SIZE) + sample
+    there = bytearray(resume.source.read_bytes())
+    if kept and differs is not None:
+        there[differs] ^= 1
+    assert resume.dest.read_bytes() == there
+
+
+@needs_stock
+@BOTH
+@pytest.mark.parametrize("have,differs,kept", [
+    (70, 69, 6), (70, 5, 0), (63, None, 0), (72, None, 72), (72, 71, 0)])
+def test_large_ones_without_digests(resume, direction, have, differs, kept):
+    """The last 64 MiB of what is there may have gaps, unless all is there. All
+    numbers are MiB."""
+    os.truncate(resume.source, 72 << 20)
+    resume.dest.write_bytes(resume.source.read_bytes()[:SIZE])
+    os.truncate(resume.dest, have << 20)
+    if differs is not None:
+        with open(resume.dest, "r+b") as f:
+            f.seek(differs << 20)
+            f.write(b"x")
+    status, error, moved = resume(direction,
+                                  server=f"{STOCK}/sftp-server")
+    assert status == 0
+    assert error.count("\n") == 1, error
+    assert moved <= (72 - kept + 1) << 20
     assert resume.dest.read_bytes() == resume.source.read_bytes()
 
 

@@ -48,10 +48,6 @@ def test_a_room_uses_only_rooms_below_it():
     assert not wrong
 
 
-# Until its modules are replaced, those of copy/ include each other.
-OLD = {"copy"}
-
-
 def circle(uses, start):
     """Whether a module is reached from what it uses."""
     seen, todo = set(), list(uses[start])
@@ -69,8 +65,6 @@ def test_no_modules_include_each_other():
     uses = {}
     names = {name[:-2] for _, name in modules()}
     for room, name in modules():
-        if room in OLD:
-            continue
         others = {header[:-2] for header in included(room, name)}
         uses.setdefault(name[:-2], set()).update(
             (others & names) - {name[:-2]})

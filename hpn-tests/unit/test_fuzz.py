@@ -38,19 +38,25 @@ FOUND = {
         "check-file": b"\x00\x00\x15\x00\x0b\x00\x00\x00\x00",
     },
     "client": {
-        # 60 files that claim to be empty and never end; 2048 replies, 100 ms
-        # each, and then all there is at once: replies without bound
-        "replies-kept": b"\x00\x3c\x00\x00\x11\x00\x8b\x50\x00\x06\x8b\x01",
-        # A tree for a second server that leaves no handles for jobs: all wait
-        "second-without-handles":
-            b"\x4e\x4e\x4e\x4a\x4e\x4a\x01\x00\x05\x09\x70\x4e",
-        # A tree to upload, of more directories than descriptors, and 200 ms
-        "descriptors": b"\x02\x00\x00\x00\x00\x00\xff\xa0\x00\x06",
-        # A file named "..", to which nothing can be written
-        "parent": b"\x00\x00\x03\x40\x01\xc1\x01users-gro\x04\x05",
+        # Streams that end with requests outstanding, in a tree: what was to
+        # be requested again leaked when a file began again
+        "lost-ranges":
+            b"\x01\x00\x80\x00\x00\x02\x00\x00\x05\x28\x06\x1e\x00\x42",
+        # A tree whose meter stops in the background: it was shown later, when
+        # its file was gone
+        "meter": b"\x03\x31\x04\x80\x81\x00\x43",
+        # A large file over four streams, of which one hangs and one ends
+        "lost-streams":
+            b"\x00\x03\x80\x00\x00\x02\x00\x00\x05\x28\x06\x1e\x00\x42",
+        # A tree that was there in part, with a server of one handle
+        "resumed": b"\x03\x06\x20\x00\x80\x11\x03\x01\x40",
+        # A large file between two servers
+        "crossload": b"\x04\x03\x00\x00\x00\x00\x46",
+        # The same request sent with INIT twice: a reply had the other one's id
+        "ahead-twice": b"\x00\x40\x00\x00\x00\x22",
     },
 }
-RANDOM = {"window": 300, "wire": 300, "server": 200, "client": 30}
+RANDOM = {"window": 300, "wire": 300, "server": 200, "client": 100}
 
 
 @pytest.fixture(scope="module")

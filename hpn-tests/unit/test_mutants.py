@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 
 def test_every_file_has_tests():
     names = [name for name, _ in mutants.sources()]
-    assert {"window-control.c", "sftp-tree.c", "channels.c",
+    assert {"window-control.c", "copy-file.c", "channels.c",
             "packet.c"} <= set(names)
     for name in names:
         assert mutants.tests_of(name), f"no row of TESTS is for {name}"

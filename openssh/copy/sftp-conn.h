@@ -6,58 +6,43 @@
 
 #include <sys/types.h>
 
-/*
- * What lanes need of sftp-client.c, whose struct sftp_conn nobody else sees. A
- * lane has an sftp_conn of its own, made from that of the first lane.
- */
+#include <stdint.h>
 
-struct sftp_conn;
-struct sftp_inflight;
-struct sftp_tree;
-struct sshbuf;
+#include "misc.h"
+#include "sftp-inflight.h"
 
-/*
- * Returns a connection to the server of `first`, which is as far as `first` is:
- * its server has introduced itself with the same message. Messages come in on
- * the descriptor `in` and go out on `out`.
- */
-struct sftp_conn *sftp_conn_new(const struct sftp_conn *first, int in,
-	    int out);
+struct copy_ahead;
+struct copy_more;
 
-/* Frees a connection of sftp_conn_new(). Its descriptors stay open. */
-void	 sftp_conn_free(struct sftp_conn *conn);
+/* An sftp session. Private to sftp-client.c and the copy engine. */
+struct sftp_conn {
+	int fd_in;		/* descriptor that replies come from */
+	int fd_out;		/* descriptor that requests go to */
+	u_int download_buflen;	/* bytes that a READ asks for */
+	u_int upload_buflen;	/* bytes of data in a WRITE */
+	u_int num_requests;	/* requests in flight, for upstream's loops */
+	u_int version;		/* of the protocol */
+	u_int msg_id;		/* of the next request */
+	u_int exts;		/* SFTP_EXT_*: what the server supports */
+#define SFTP_EXT_POSIX_RENAME		0x00000001
+#define SFTP_EXT_STATVFS		0x00000002
+#define SFTP_EXT_FSTATVFS		0x00000004
+#define SFTP_EXT_HARDLINK		0x00000008
+#define SFTP_EXT_FSYNC			0x00000010
+#define SFTP_EXT_LSETSTAT		0x00000020
+#define SFTP_EXT_LIMITS			0x00000040
+#define SFTP_EXT_PATH_EXPAND		0x00000080
+#define SFTP_EXT_COPY_DATA		0x00000100
+#define SFTP_EXT_GETUSERSGROUPS_BY_ID	0x00000200
+#define SFTP_EXT_CHECK_FILE		0x00000400
+	uint64_t limit_kbps;	/* -l; 0: no limit */
+	struct bwlimit bwlimit_in, bwlimit_out;
 
-/* Says which tree the connection's messages belong to; NULL: to none. */
-void	 sftp_conn_set_tree(struct sftp_conn *conn, struct sftp_tree *tree);
-
-/* Returns that tree, or NULL. */
-struct sftp_tree *sftp_conn_tree(const struct sftp_conn *conn);
-
-/* Returns the number of requests that may be in flight, and the like. */
-struct sftp_inflight *sftp_conn_inflight(struct sftp_conn *conn);
-
-/* Returns the id of the next request. */
-u_int	 sftp_conn_id(struct sftp_conn *conn);
-
-/* Sends a request, which is empty afterwards. Errors are fatal. */
-void	 sftp_conn_send(struct sftp_conn *conn, struct sshbuf *msg);
-
-/* Waits for the next reply. Errors are fatal. */
-void	 sftp_conn_get(struct sftp_conn *conn, struct sshbuf *msg);
-
-/* Returns the bytes that a request may read (out is 0) or write (1). */
-u_int	 sftp_conn_buflen(const struct sftp_conn *conn, int out);
-
-/* Returns the number of handles that the server allows; 0: it doesn't say. */
-u_int	 sftp_conn_handles(const struct sftp_conn *conn);
-
-/* Returns 1 if the server can compute digests of files. */
-int	 sftp_conn_digests(const struct sftp_conn *conn);
-
-/*
- * Notes that len bytes came in (out is 0) or went out (1) for a lane of the
- * connection `first`: updates the meter, and waits if there is a limit (-l).
- */
-void	 sftp_conn_moved(struct sftp_conn *first, int out, size_t len);
+	struct sftp_inflight depth;	/* bytes that may be in flight */
+	struct copy_ahead *ahead;	/* requests sent with INIT, or NULL */
+	struct copy_more *more;	/* further streams, or NULL */
+	uint64_t handles;	/* open handles that the server allows; 0: no
+				 * limit, if it announces limits */
+};
 
 #endif /* SFTP_CONN_H */

@@ -18,20 +18,14 @@ us(double s)
 }
 
 void
-sftp_inflight_init(struct sftp_inflight *d, u_int fixed, double now_s)
+sftp_inflight_init(struct sftp_inflight *d, u_int fixed, uint32_t base,
+    uint64_t most, double now_s)
 {
 	memset(d, 0, sizeof(*d));
 	d->fixed = fixed;
-	d->most = SFTP_INFLIGHT_MAX;
+	d->most = most;
 	/* What was asked for waits in a file at the server: no memory. */
-	window_init(&d->cw, SFTP_INFLIGHT_BASE, 1, us(now_s));
-}
-
-void
-sftp_inflight_share(struct sftp_inflight *d, u_int connections)
-{
-	d->most = SFTP_INFLIGHT_MAX / connections;
-	d->peak = MINIMUM(d->peak, d->most);
+	window_init(&d->cw, base, 1, us(now_s));
 }
 
 void
@@ -56,28 +50,10 @@ sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s)
 	window_update(&d->cw, len, 0, &rtt, us(now_s), d->most);
 }
 
-/* Returns the bytes to have asked for: three BDPs. */
-static uint64_t
-depth(const struct sftp_inflight *d)
+uint64_t
+sftp_inflight_depth(const struct sftp_inflight *d)
 {
 	return MINIMUM(d->cw.target, d->most);
-}
-
-u_int
-sftp_inflight_max(const struct sftp_inflight *d, size_t len)
-{
-	if (d->fixed != 0)
-		return d->fixed;
-	return MAXIMUM(depth(d) / MAXIMUM(len, SFTP_INFLIGHT_LEAST), 1);
-}
-
-u_int
-sftp_inflight_limit(const struct sftp_inflight *d, size_t len, uint64_t size)
-{
-	u_int most = sftp_inflight_max(d, len);
-
-	return size != 0 || d->fixed != 0 ? most :
-	    MINIMUM(most, SFTP_INFLIGHT_STOCK);
 }
 
 static uint64_t
@@ -101,21 +77,12 @@ sftp_inflight_end(struct sftp_inflight *d, size_t len)
 int
 sftp_inflight_room(struct sftp_inflight *d, size_t len)
 {
-	uint64_t most = depth(d);
+	uint64_t most = sftp_inflight_depth(d);
 
 	/* The user's number is for each file; together they get no less. */
 	if (d->fixed != 0)
-		most = MAXIMUM(d->fixed * cost(len), SFTP_INFLIGHT_BASE);
+		most = MAXIMUM(d->fixed * cost(len), d->cw.base);
 	/* Files keep the number of requests that they once could send. */
 	d->peak = MAXIMUM(d->peak, most);
-	return d->asked + cost(len) <= d->peak;
-}
-
-int
-sftp_inflight_full(const struct sftp_inflight *d, u_int requests, size_t len)
-{
-	if (d->fixed == 0 && depth(d) < d->most)
-		return 0;
-	return requests >= sftp_inflight_max(d, len) &&
-	    d->cw.bdp >= (uint64_t)requests * len / 2;
+	return d->asked == 0 || d->asked + cost(len) <= d->peak;
 }

@@ -22,28 +22,22 @@ struct sftp_inflight {
 	struct window_control cw;
 };
 
-/* Bytes: what stock clients have in flight, and the most that we have */
-#define SFTP_INFLIGHT_BASE	(64 * 255 * 1024)
-#define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024)
-
-/* Requests that a stock client has in flight */
+/* Requests that stock clients have in flight, and their bytes at most */
 #define SFTP_INFLIGHT_STOCK	64
+#define SFTP_INFLIGHT_BASE	(SFTP_INFLIGHT_STOCK * 255 * 1024)
+
+/* Bytes that all sessions together have in flight at most */
+#define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024)
 
 /* Bytes that a request counts at least: it takes memory, too. */
 #define SFTP_INFLIGHT_LEAST	4096
 
 /*
  * Starts at time now_s with a fixed number of requests, or if that is 0 with as
- * many as the path takes.
+ * many as the path takes: for `base` to `most` bytes.
  */
 void	 sftp_inflight_init(struct sftp_inflight *d, u_int fixed,
-	    double now_s);
-
-/*
- * Notes that so many connections, at least 1, copy at once. SFTP_INFLIGHT_MAX
- * is for all of them together.
- */
-void	 sftp_inflight_share(struct sftp_inflight *d, u_int connections);
+	    uint32_t base, uint64_t most, double now_s);
 
 /* Notes that a file was open at now_s that was asked for at asked_s. */
 void	 sftp_inflight_opened(struct sftp_inflight *d, double asked_s,
@@ -52,41 +46,16 @@ void	 sftp_inflight_opened(struct sftp_inflight *d, double asked_s,
 /* Notes that a reply with len bytes of data came at now_s. */
 void	 sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s);
 
-/*
- * Returns the number of requests of len bytes that may be in flight (at least
- * 1).
- */
-u_int	 sftp_inflight_max(const struct sftp_inflight *d, size_t len);
+/* Returns the bytes to have asked for: three BDPs. */
+uint64_t sftp_inflight_depth(const struct sftp_inflight *d);
 
-/*
- * The same for a file of `size` bytes. If that is 0, as of a file in /proc, its
- * end is unknown, and to read behind it may take the server long: there are no
- * more requests than of a stock client.
- */
-u_int	 sftp_inflight_limit(const struct sftp_inflight *d, size_t len,
-	    uint64_t size);
-
-/*
- * Notes that a request for len bytes is sent. All files of a connection are
- * counted together.
- */
+/* Notes that a request for len bytes is sent. */
 void	 sftp_inflight_ask(struct sftp_inflight *d, size_t len);
 
 /* Notes that its data has been written, or is not wanted any more. */
 void	 sftp_inflight_end(struct sftp_inflight *d, size_t len);
 
-/*
- * Returns 1 if one more request for len bytes may be sent. One file that keeps
- * to sftp_inflight_max() always may.
- */
+/* Returns 1 if one more request for len bytes may be sent. */
 int	 sftp_inflight_room(struct sftp_inflight *d, size_t len);
-
-/*
- * Returns 1 if the limit on requests, not the path, bounds a transfer that has
- * this many requests of len bytes in flight: there may be no more, and at least
- * half of their data comes within a round trip.
- */
-int	 sftp_inflight_full(const struct sftp_inflight *d, u_int requests,
-	    size_t len);
 
 #endif /* SFTP_INFLIGHT_H */

@@ -12,19 +12,18 @@ FUZZ=regress/fuzz
 FUZZ_MAIN=
 FUZZ_FLAGS=-fsanitize=fuzzer,address,undefined
 FUZZERS=bdp-fuzz_window bdp-fuzz_wire bdp-fuzz_server bdp-fuzz_client
-FUZZ_LIBS=ssh-sk-client.o $(LDFLAGS) -lssh -lopenbsd-compat -lssh \
+FUZZ_LIBS=$(BDP_OBJS) $(LDFLAGS) -lssh -lopenbsd-compat -lssh \
 	-lopenbsd-compat $(TESTLIBS) $(LIBS)
 FUZZ_CC=$(CC) $(CFLAGS) $(FUZZ_FLAGS) $(CPPFLAGS) -I. -Wno-unused-result
 FUZZ_COMMON=$(FUZZ)/bounds.c $(FUZZ)/input.c $(FUZZ_MAIN)
 FUZZ_DEPS=$(FUZZ_COMMON) $(FUZZ)/bounds.h $(FUZZ)/input.h libssh.a \
-	openbsd-compat/libopenbsd-compat.a ssh-sk-client.o
+	openbsd-compat/libopenbsd-compat.a $(BDP_OBJS)
 
 # Functions whose callers get the fuzzer's instead; it calls __real_*().
 fuzz_wrap=$(foreach f,$(1),-Wl,--wrap=$(f))
 FUZZ_MEMORY=mmap mremap munmap
-FUZZ_CLIENT=poll __poll_chk read write writev pwrite open close opendir mkdir \
-	pthread_create pthread_join pthread_cond_init pthread_cond_wait \
-	pthread_cond_destroy pthread_mutex_init monotime_double
+FUZZ_CLIENT=poll __poll_chk read write send writev pwrite open close mkdir \
+	monotime_double tcgetpgrp socketpair fork
 FUZZ_WALK=walk.c conn.c fake.c
 FUZZ_CLIENT_OBJS=$(SFTP_CLIENT_OBJS) progressmeter.o
 
@@ -43,8 +42,7 @@ bdp-fuzz_server: $(FUZZ)/fuzz_server.c sftp-server.c sftp-common.o $(FUZZ_DEPS)
 	$(FUZZ_CC) -o $@ $(FUZZ)/fuzz_server.c $(FUZZ_COMMON) sftp-common.o \
 	    $(call fuzz_wrap,$(FUZZ_MEMORY) poll write) $(FUZZ_LIBS)
 
-bdp-fuzz_client: $(FUZZ)/fuzz_client.c $(FUZZ)/target.c $(FUZZ)/target.h \
-    $(FUZZ_CLIENT_OBJS) $(FUZZ_DEPS)
-	$(FUZZ_CC) -o $@ $(FUZZ)/fuzz_client.c $(FUZZ)/target.c \
-	    $(FUZZ_COMMON) $(FUZZ_CLIENT_OBJS) \
+bdp-fuzz_client: $(FUZZ)/fuzz_client.c $(FUZZ_CLIENT_OBJS) $(FUZZ_DEPS)
+	$(FUZZ_CC) -o $@ $(FUZZ)/fuzz_client.c $(FUZZ_COMMON) \
+	    $(FUZZ_CLIENT_OBJS) \
 	    $(call fuzz_wrap,$(FUZZ_MEMORY) $(FUZZ_CLIENT)) $(FUZZ_LIBS)

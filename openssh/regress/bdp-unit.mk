@@ -33,11 +33,9 @@ BDP_CORE=tests.c test_window_control.c test_queue.c test_link.c \
 BDP_MODULES=$(BDP_CORE) test_channel_report.c test_channel_sender.c \
 	test_send_account.c test_tcp_limit.c test_tcp_unsent.c \
 	memory.c test_sshbuf_mem.c test_window_max.c test_wipes.c \
-	test_sftp_inflight.c test_progress_rate.c \
-	test_poly1305.c test_sftp_resume.c test_sftp_slots.c \
-	test_bdp_options.c test_sftp_lanes.c test_sftp_connections.c \
-	test_sftp_names.c test_no_room.c test_sftp_incomplete.c \
-	test_sftp_fiber.c test_sftp_requests.c test_sftp_lane_open.c \
+	test_sftp_inflight.c test_progress_rate.c test_poly1305.c \
+	test_bdp_options.c test_no_room.c \
+	test_sftp_incomplete.c test_copy_file.c test_copy_stream.c \
 	test_session_end.c test_login.c
 BDP_SFTP=sftp-common.o
 BDP_CHANBUF=tests.c test_chanbuf.c

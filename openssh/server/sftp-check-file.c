@@ -165,24 +165,6 @@ sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
 }
 
 int
-sftp_check_request(struct sshbuf *m, u_int id, const u_char *handle,
-    size_t handle_len, uint64_t start, uint64_t len)
-{
-	int r;
-
-	if ((r = sshbuf_put_u8(m, SSH2_FXP_EXTENDED)) != 0 ||
-	    (r = sshbuf_put_u32(m, id)) != 0 ||
-	    (r = sshbuf_put_cstring(m, "check-file-handle")) != 0 ||
-	    (r = sshbuf_put_string(m, handle, handle_len)) != 0 ||
-	    (r = sshbuf_put_cstring(m, SFTP_CHECK_ALG)) != 0 ||
-	    (r = sshbuf_put_u64(m, start)) != 0 ||
-	    (r = sshbuf_put_u64(m, len)) != 0 ||
-	    (r = sshbuf_put_u32(m, 0)) != 0)
-		return r;
-	return 0;
-}
-
-int
 sftp_check_list(const char *list)
 {
 	char *found = match_list(SFTP_CHECK_ALG, list, NULL);

@@ -38,13 +38,6 @@ struct sshbuf;
 int	 sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
 	    int in, int out, struct sshbuf *reply, uint64_t *total);
 
-/*
- * Puts a request into m, with an id: for one digest, of len bytes from `start`
- * on of the file with a handle. Returns 0 or an SSH_ERR_* code.
- */
-int	 sftp_check_request(struct sshbuf *m, u_int id, const u_char *handle,
-	    size_t handle_len, uint64_t start, uint64_t len);
-
 /* Returns 1 if the other end's list of digests has SFTP_CHECK_ALG. */
 int	 sftp_check_list(const char *list);
 

@@ -36,9 +36,13 @@
 #endif
 
 #define NFDS	256		/* descriptors that are looked at */
+#define NLIVE	(1 << 18)	/* size of the table of what is allocated */
 
 /* ASan's, where it is linked; its header does not come with every clang. */
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+int __sanitizer_install_malloc_and_free_hooks(
+    void (*)(const volatile void *, size_t),
+    void (*)(const volatile void *)) __attribute__((weak));
 
 void *__real_mmap(void *, size_t, int, int, int, off_t);
 void *__real_mremap(void *, size_t, size_t, int, ...);
@@ -49,6 +53,9 @@ int __wrap_munmap(void *, size_t);
 
 static int64_t mapped, at_start, most;
 static u_char was_open[NFDS];
+static int tracks;		/* 1: allocations are noted */
+static const volatile void *live[NLIVE];	/* those, by slot_of() */
+static u_int nlive;
 
 void
 finding(const char *fmt, ...)
@@ -98,10 +105,75 @@ set_timer(u_int cpu_s)
 		abort();
 }
 
+/* What an input that is cut off leaves allocated is freed at its end. */
+
+static u_int
+slot_of(const volatile void *p)
+{
+	return ((uintptr_t)p >> 4) * 2654435761U % NLIVE;
+}
+
+static void
+allocated(const volatile void *p, size_t len)
+{
+	u_int i = slot_of(p);
+
+	if (!tracks || nlive > NLIVE / 2)
+		return;
+	while (live[i] != NULL)
+		i = (i + 1) % NLIVE;
+	live[i] = p;
+	nlive++;
+}
+
+static void
+freed(const volatile void *p)
+{
+	u_int i = slot_of(p), j, from;
+
+	if (!tracks || p == NULL)
+		return;
+	while (live[i] != p) {
+		if (live[i] == NULL)
+			return;
+		i = (i + 1) % NLIVE;
+	}
+	/* Moves up what is behind it. */
+	for (j = (i + 1) % NLIVE; live[j] != NULL; j = (j + 1) % NLIVE) {
+		from = slot_of(live[j]);
+		if ((j - from) % NLIVE >= (j - i) % NLIVE) {
+			live[i] = live[j];
+			i = j;
+		}
+	}
+	live[i] = NULL;
+	nlive--;
+}
+
+static void
+free_live(void)
+{
+	u_int i;
+
+	for (i = 0; i < NLIVE && nlive > 0; i++) {
+		if (live[i] == NULL)
+			continue;
+		free((void *)live[i]);
+		live[i] = NULL;
+		nlive--;
+	}
+}
+
 void
 bounds_start(u_int cpu_s, int64_t memory)
 {
+	static int hooked;
 	int fd;
+
+	if (!hooked && __sanitizer_install_malloc_and_free_hooks != NULL)
+		(void)__sanitizer_install_malloc_and_free_hooks(allocated,
+		    freed);
+	hooked = tracks = 1;
 
 	for (fd = 0; fd < NFDS; fd++)
 		was_open[fd] = fcntl(fd, F_GETFD) != -1;
@@ -129,6 +201,11 @@ bounds_end(int whole)
 
 	set_timer(0);
 	most = 0;
+	tracks = 0;
+	if (!whole)
+		free_live();
+	memset(live, 0, nlive == 0 ? 0 : sizeof(live));
+	nlive = 0;
 	for (fd = 0; fd < NFDS; fd++) {
 		if (was_open[fd] || fcntl(fd, F_GETFD) == -1)
 			continue;

@@ -18,7 +18,8 @@ void	 bounds_check(void);
 /*
  * The input has ended. If it came to its end in order (whole is 1), there must
  * be as many file descriptors as at its start. Otherwise it was cut off, by
- * fatal() say, and those that it left open are closed.
+ * fatal() say: those that it left open are closed, and under ASan the memory
+ * that it left is freed.
  */
 void	 bounds_end(int whole);
 

@@ -2,36 +2,37 @@
 /* Copyright (c) 2026 The openssh-bdp authors */
 
 /*
- * A server of sftp and scp over whole conversations: trees to download, to
- * upload or to copy to a second one, single files, copies that are resumed. It
- * claims any size, holds replies back or sends all at once, in any order, and
- * gives odd ones in between. The client's code runs as it is, with its threads:
- * what it reads, writes and polls leads here (the linker's --wrap).
+ * The server of whole copies by scp and sftp: get, put, and between two
+ * servers, of files and trees, also resumed and over several streams. The
+ * client's code runs as it is. What it reads, writes and polls leads here (the
+ * linker's --wrap).
  *
- * Some copies have lanes (sftp-lanes.h): two to four sessions, each with a
- * server of its own. One may refuse, introduce itself as another one or not at
- * all, have other files, be slow, hang, or end. If the first lane's server is
- * honest, nothing that the others say ends the client. If all are honest, the
- * copy succeeds, and a large file has all its bytes, whichever of the others
- * hang or end.
+ * The servers have real files: the trees "src" to download and "dst" to upload
+ * to. They may reply late, in any order, with short data, or with something
+ * odd. A further stream may be refused, introduce itself as another server,
+ * have other files, be slow, hang, or end.
  *
- * fatal() is the end of the input, and not of the process: all threads but the
- * first one end when they run or wait next.
+ * If all replies are right, the copy succeeds and the target is the source,
+ * whatever happens to further streams. Nothing that they send ends the client.
+ *
+ * fatal() ends the input. What it leaves allocated is freed.
  */
 
 #include "includes.h"
 
 #include <sys/types.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <poll.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -44,74 +45,63 @@
 #include "openbsd-compat/sys-queue.h"
 #include "log.h"
 #include "misc.h"
+#include "progressmeter.h"
 #include "sshbuf.h"
-#include "ssherr.h"
 #include "xmalloc.h"
 #include "sftp.h"
+#include "sftp-check-file.h"
 #include "sftp-common.h"
 #include "sftp-client.h"
+#include "sftp-incomplete.h"
 #include "sftp-inflight.h"
-#include "sftp-lanes.h"
-#include "sftp-parallel.h"
-#include "sftp-resume.h"
+#include "copy-ahead.h"
+#include "copy-engine.h"
+#include "copy-more.h"
 #include "bounds.h"
 #include "input.h"
-#include "target.h"
 
 #define CPU_S		30		/* seconds, for an input */
-/*
- * Bytes: the requests in flight, of all lanes together, and 32 MiB for the
- * rest. The user's number of requests (-R) is for each lane, but is no more
- * than 255 here, and 4 x 255 requests have less.
- */
+/* Bytes: all that may be in flight, and 32 MiB for the rest */
 #define MEMORY		(SFTP_INFLIGHT_MAX + 32 * 1024 * 1024)
 #define DESCRIPTORS	64		/* RLIMIT_NOFILE */
-#define REPLIES		4000		/* from here on every request fails */
-#define REPLIES_MAX	(2 * REPLIES)	/* after these no reply comes */
-#define FILE_MAX	(256 * 1024)	/* bytes that are written to a file */
-#define FILE_TIME	1000000000	/* of each file at a server (s) */
-#define LEVELS		5		/* of directories, here and there */
-#define HANDLES		4096
-#define THREADS		4096
-#define SERVERS		4		/* most that an input has */
+#define REPLIES		2000		/* from here on every request fails */
+#define REPLIES_MAX	(2 * REPLIES)	/* after these the servers end */
+#define FILE_MAX	(64 * 1024 * 1024)	/* bytes; more is not written */
+#define FILE_TIME	1000000000	/* of each file that is right (s) */
+#define LARGE		(33 * 1024 * 1024 + 12345)	/* bytes */
+#define PAGE		4096		/* bytes */
+#define LEVELS		2		/* of directories */
+#define HANDLES		4096		/* ever, of a server */
+#define SERVERS		8		/* most that an input has */
 #define WAIT_S		1000		/* of waiting without a reply */
-#define SOURCE		(33 * 1024 * 1024 + 12345) /* bytes, in parts */
 
-/* A handle that a server has given out */
-struct handle {
-	int level;
-	int entries;		/* 1: they are yet to be told */
-};
-
-struct request {
+struct asked {
 	u_char type;
-	u_int id, len;		/* len: bytes, of a read */
-	uint64_t offset;
-	u_int handle;
-	char *name;		/* path, or extension */
-	TAILQ_ENTRY(request) entry;
+	u_int id;
+	struct sshbuf *m;	/* what follows the id */
+	TAILQ_ENTRY(asked) entry;
 };
-
-TAILQ_HEAD(requests, request);
+TAILQ_HEAD(asked_list, asked);
 
 struct server {
+	const char *root;	/* directory of its files */
 	int in, out;		/* the client's descriptors; -1: closed */
-	struct sshbuf *sent;	/* by the client, not yet parsed */
+	struct sshbuf *sent;	/* by the client, not taken yet */
 	struct sshbuf *reply;	/* on its way */
-	struct requests requests;
-	u_int nrequests;
-	struct handle handles[HANDLES];
-	u_int nhandles;
+	struct asked_list requests;
+	char *handles[HANDLES];	/* paths; NULL: closed */
+	int listed[HANDLES];	/* 1: the directory was read */
+	u_int nhandles, open;	/* handles ever, and open ones */
 
-	/* What follows is of a lane's server that is not the first one's. */
-	int stranger;		/* 1: introduces itself as another one */
-	int elsewhere;		/* 1: has other files */
+	/* Of a further stream's server: */
+	int further;
+	int stranger;		/* extensions that it has and others do not */
 	double due_s;		/* has no reply before this time */
 	double delay_s;		/* from one reply to the next */
 	u_int left;		/* replies until it ends or hangs; 0: neither */
 	int hangs;		/* 1: then it hangs */
+	int odd;		/* 1: its replies may be odd */
 	int ended;
-	int greeted;		/* 1: it has the client's INIT */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -124,34 +114,19 @@ ssize_t __real_read(int, void *, size_t);
 ssize_t __wrap_read(int, void *, size_t);
 ssize_t __real_write(int, const void *, size_t);
 ssize_t __wrap_write(int, const void *, size_t);
+ssize_t __wrap_send(int, const void *, size_t, int);
+ssize_t __wrap_writev(int, const struct iovec *, int);
 ssize_t __real_pwrite(int, const void *, size_t, off_t);
 ssize_t __wrap_pwrite(int, const void *, size_t, off_t);
+pid_t __wrap_tcgetpgrp(int);
 int __real_close(int);
 int __wrap_close(int);
-ssize_t __real_writev(int, const struct iovec *, int);
-ssize_t __wrap_writev(int, const struct iovec *, int);
 int __real_open(const char *, int, ...);
 int __wrap_open(const char *, int, ...);
-DIR *__real_opendir(const char *);
-DIR *__wrap_opendir(const char *);
 int __real_mkdir(const char *, mode_t);
 int __wrap_mkdir(const char *, mode_t);
-int __real_pthread_create(pthread_t *, const pthread_attr_t *,
-    void *(*)(void *), void *);
-int __wrap_pthread_create(pthread_t *, const pthread_attr_t *,
-    void *(*)(void *), void *);
-int __real_pthread_join(pthread_t, void **);
-int __wrap_pthread_join(pthread_t, void **);
-int __real_pthread_cond_init(pthread_cond_t *, const pthread_condattr_t *);
-int __wrap_pthread_cond_init(pthread_cond_t *, const pthread_condattr_t *);
-int __real_pthread_cond_wait(pthread_cond_t *, pthread_mutex_t *);
-int __wrap_pthread_cond_wait(pthread_cond_t *, pthread_mutex_t *);
-int __real_pthread_cond_destroy(pthread_cond_t *);
-int __wrap_pthread_cond_destroy(pthread_cond_t *);
-int __real_pthread_mutex_init(pthread_mutex_t *,
-    const pthread_mutexattr_t *);
-int __wrap_pthread_mutex_init(pthread_mutex_t *,
-    const pthread_mutexattr_t *);
+int __wrap_socketpair(int, int, int, int *);
+pid_t __wrap_fork(void);
 
 /* sftp.c's and scp.c's */
 volatile sig_atomic_t interrupted;
@@ -159,20 +134,16 @@ int showprogress;
 
 static struct server servers[SERVERS];
 static u_int nservers;
-static u_int lanes;		/* 1: there is no other one than the first */
-static struct sftp_lane_source source;
-static u_int lane_how[SERVERS - 1], lane_n[SERVERS - 1];
-static int plausible;		/* 1: files have the sizes that they claim */
-static int in_parts;		/* 1: the copy is of one large file */
-static int uploads_parts;	/* 1: and an upload */
-static int honest;		/* 1: no reply was odd so far, and no file
-				 * has changed */
-static int first_may_lie;	/* 1: the first lane's may be odd, too */
-static int first_honest;	/* 1: none of these was so far */
-static u_int left_out;		/* extensions that a server does without */
-static u_int files, dirs;	/* in a directory that a server tells of */
-static uint64_t claimed;	/* bytes, the size of each file */
-static uint64_t real;		/* bytes that there are to read of it */
+static int is_cross;		/* 1: the second one is no further stream's */
+static struct {
+	u_int how, n;
+} further[SERVERS];		/* how further streams behave */
+static int honest;		/* 1: no reply was odd so far */
+static int vital_honest;	/* 1: no reply but of further streams was */
+static u_int left_out;		/* extensions that the servers do without */
+static u_int few;		/* handles that a server has; 0: enough */
+static int endless;		/* 1: files never end */
+static int full;		/* 1: our disk is full */
 static u_int replies;		/* so far */
 
 /* How the servers behave for some replies */
@@ -180,128 +151,20 @@ static struct {
 	u_int left;
 	int eager;		/* replies come before they are waited for */
 	int lags;		/* takes requests only when it must */
-	int last_first;
+	int last_first;		/* order of the replies */
 	u_int wait_ms;		/* until a reply that is not there at once */
 } phase;
-static u_int least_ms;		/* the same, in addition */
 static double now;		/* of the client's clock, seconds */
 static double waited_s;		/* time without a reply */
 static char said[256];		/* the last message of fatal() */
-
-/* Threads, and the end of all but the first */
 static sigjmp_buf ended;
-static int dying;
-static pthread_t first, threads[THREADS];
-static u_int nthreads;
-static pthread_cond_t *conds[THREADS];
-static u_int nconds;
-static pthread_mutex_t *lock;
-
-static void leave(void) __attribute__((noreturn));
-
-static void
-leave(void)
-{
-	if (pthread_equal(pthread_self(), first))
-		siglongjmp(ended, 1);
-	pthread_mutex_unlock(lock);
-	pthread_exit(NULL);
-}
 
 void
 cleanup_exit(int i)
 {
-	u_int n;
-
-	if (lanes > 1 && first_honest && replies <= REPLIES_MAX)
-		finding("a lane ends the copy: %s", said);
-	dying = 1;
-	for (n = 0; n < nconds; n++)
-		pthread_cond_broadcast(conds[n]);
-	leave();
-}
-
-int
-__wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
-    void *(*start)(void *), void *arg)
-{
-	int r;
-
-	if (nthreads == THREADS)
-		return EAGAIN;
-	/* With the default stack: what is sanitized takes more. */
-	if ((r = __real_pthread_create(t, NULL, start, arg)) == 0)
-		threads[nthreads++] = *t;
-	return r;
-}
-
-int
-__wrap_pthread_join(pthread_t t, void **ret)
-{
-	u_int i;
-
-	for (i = 0; i < nthreads; i++) {
-		if (pthread_equal(threads[i], t)) {
-			threads[i] = threads[--nthreads];
-			break;
-		}
-	}
-	return __real_pthread_join(t, ret);
-}
-
-int
-__wrap_pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr)
-{
-	if (nconds == THREADS)
-		return EAGAIN;
-	conds[nconds++] = c;
-	return __real_pthread_cond_init(c, attr);
-}
-
-int
-__wrap_pthread_cond_destroy(pthread_cond_t *c)
-{
-	u_int i;
-
-	for (i = 0; i < nconds; i++) {
-		if (conds[i] == c) {
-			conds[i] = conds[--nconds];
-			break;
-		}
-	}
-	return __real_pthread_cond_destroy(c);
-}
-
-int
-__wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
-{
-	lock = m;
-	return __real_pthread_mutex_init(m, attr);
-}
-
-int
-__wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
-{
-	int r = 0;
-
-	if (!dying)
-		r = __real_pthread_cond_wait(c, m);
-	if (dying)
-		leave();
-	return r;
-}
-
-static void
-end_threads(void)
-{
-	u_int i;
-
-	if (dying && lock != NULL)
-		pthread_mutex_unlock(lock);
-	for (i = 0; i < nthreads; i++)
-		__real_pthread_join(threads[i], NULL);
-	nthreads = nconds = 0;
-	lock = NULL;
+	if (vital_honest && replies <= REPLIES)
+		finding("the copy ends: %s", said);
+	siglongjmp(ended, 1);
 }
 
 /* Log messages that mean a bug of the client's, not of the server's */
@@ -309,8 +172,7 @@ static void
 see_message(LogLevel level, int forced, const char *msg, void *ctx)
 {
 	static const char *ours[] = {
-		"no event can come", "is outstanding already",
-		"still in queue", "sshbuf", "offset < 0", NULL
+		"is stuck", "has no children", "with the id", "sshbuf", NULL
 	};
 	u_int i;
 
@@ -321,145 +183,146 @@ see_message(LogLevel level, int forced, const char *msg, void *ctx)
 	}
 }
 
-/* Requests */
+/* Files */
 
-static void
-request_free(struct server *s, struct request *q)
+/* Returns what any source has: LARGE bytes, of which many are zero. */
+static const u_char *
+content(void)
 {
-	TAILQ_REMOVE(&s->requests, q, entry);
-	s->nrequests--;
-	free(q->name);
-	free(q);
-}
+	static u_char all[LARGE];
+	size_t i;
 
-static u_int
-get_handle(struct sshbuf *m)
-{
-	u_int n;
-
-	if (sshbuf_get_u32(m, &n) != 0 || n != 4 || sshbuf_get_u32(m, &n) != 0)
-		finding("request without a handle");
-	return n % HANDLES;
-}
-
-/* Notes what a request does to the one large target. */
-static void
-change_target(struct server *s, const struct request *q, struct sshbuf *m)
-{
-	const u_char *data;
-	uint64_t offset = 0;
-	u_int flags = 0;
-	size_t len;
-
-	switch (q->type) {
-	case SSH2_FXP_OPEN:
-		if (sshbuf_get_u32(m, &flags) == 0 && flags & SSH2_FXF_TRUNC)
-			target_set_size(0);
-		break;
-	case SSH2_FXP_WRITE:
-		if (sshbuf_get_u64(m, &offset) != 0 ||
-		    sshbuf_get_string_direct(m, &data, &len) != 0)
-			finding("request %u without data", q->id);
-		if (target_write(offset, data, len) != 0)
-			finding("wrong data at %llu",
-			    (unsigned long long)offset);
-		break;
-	case SSH2_FXP_FSETSTAT:
-		if (sshbuf_get_u32(m, &flags) == 0 &&
-		    flags & SSH2_FILEXFER_ATTR_SIZE &&
-		    sshbuf_get_u64(m, &offset) == 0)
-			target_set_size(offset);
-		break;
+	for (i = 0; all[LARGE - 1] == 0 && i < LARGE; i++) {
+		if (i < 512 * 1024 || i % 32768 < PAGE || i == LARGE - 1)
+			all[i] = 1 | (i / 8 + 1) * 0x9e3779b97f4a7c15ULL >>
+			    i % 8 * 8;
 	}
-	claimed = real = target_size();
+	return all;
 }
 
-static void
-parse(struct server *s, struct sshbuf *m)
+/* As pwrite(2). Pages of zeros behind the end of a file take no place. */
+static ssize_t
+put_data(int fd, const u_char *p, size_t len, off_t offset)
 {
-	struct request *q = xcalloc(1, sizeof(*q));
-	int r = 0;
+	static const u_char zeroes[PAGE];
+	struct stat st;
+	size_t at, n;
 
-	TAILQ_INSERT_TAIL(&s->requests, q, entry);
-	s->nrequests++;
-	if (sshbuf_get_u8(m, &q->type) != 0 || sshbuf_get_u32(m, &q->id) != 0)
-		finding("request without an id");
-	switch (q->type) {
-	case SSH2_FXP_INIT:
-		s->greeted = 1;
-		break;
-	case SSH2_FXP_READ:
-		q->handle = get_handle(m);
-		r = sshbuf_get_u64(m, &q->offset) != 0 ||
-		    sshbuf_get_u32(m, &q->len) != 0;
-		break;
-	case SSH2_FXP_CLOSE:
-	case SSH2_FXP_WRITE:
-	case SSH2_FXP_FSTAT:
-	case SSH2_FXP_FSETSTAT:
-	case SSH2_FXP_READDIR:
-		q->handle = get_handle(m);
-		break;
-	default:
-		r = sshbuf_get_cstring(m, &q->name, NULL);
-		break;
+	if (fstat(fd, &st) == -1 || (st.st_size < offset + (off_t)len &&
+	    ftruncate(fd, offset + len) == -1))
+		return -1;
+	for (at = 0; at < len; at += n) {
+		n = MINIMUM(len - at, PAGE);
+		if ((offset + (off_t)at < st.st_size ||
+		    memcmp(p + at, zeroes, n) != 0) &&
+		    __real_pwrite(fd, p + at, n, offset + at) != (ssize_t)n)
+			return -1;
 	}
-	if (r != 0)
-		finding("request %u of type %u", q->id, q->type);
-	if (s->stranger && q->type != SSH2_FXP_INIT)
-		finding("request %u to a stranger", q->id);
-	if (s->elsewhere && honest && q->type == SSH2_FXP_WRITE)
-		finding("request %u writes elsewhere", q->id);
-	if (uploads_parts && !s->elsewhere)
-		change_target(s, q, m);
+	return len;
 }
 
+/* Makes a file with the first `size` bytes, and others up to `end`. */
 static void
-take_requests(struct server *s)
+make_file(const char *path, uint64_t size, uint64_t end, int wrong)
 {
-	struct sshbuf *m;
+	const struct timeval tv[2] = {
+		{ FILE_TIME, 0 }, { FILE_TIME + wrong, 0 }
+	};
+	int fd = __real_open(path, O_WRONLY|O_CREAT|O_TRUNC, 0644);
 
-	while (sshbuf_len(s->sent) >= 4 && sshbuf_len(s->sent) >=
-	    PEEK_U32(sshbuf_ptr(s->sent)) + (size_t)4) {
-		if (sshbuf_froms(s->sent, &m) != 0)
-			abort();
-		parse(s, m);
-		sshbuf_free(m);
+	if (fd == -1 || put_data(fd, content(), size, 0) == -1 ||
+	    ftruncate(fd, MAXIMUM(size, end)) == -1 || close(fd) == -1 ||
+	    utimes(path, tv) == -1)
+		finding("set up \"%s\": %s", path, strerror(errno));
+}
+
+/* Makes a directory of files, directories and a link. */
+static void
+make_dir(const char *dir, u_int level, int wrong)
+{
+	static const uint64_t sizes[] = { 0, 1, 1000, 32768, 40000, 300000 };
+	char path[PATH_MAX];
+	u_int i;
+
+	if (__real_mkdir(dir, 0755) == -1)
+		finding("set up \"%s\": %s", dir, strerror(errno));
+	for (i = 0; i < 6; i++) {
+		snprintf(path, sizeof(path), "%s/f%u", dir, i);
+		make_file(path, wrong ? 0 : sizes[i], sizes[i], wrong);
 	}
-	bounds_check();
+	snprintf(path, sizeof(path), "%s/link", dir);
+	if (symlink("f2", path) == -1)
+		finding("set up \"%s\": %s", path, strerror(errno));
+	for (i = 0; i < 2 && level < LEVELS; i++) {
+		snprintf(path, sizeof(path), "%s/d%u", dir, i);
+		make_dir(path, level + 1, wrong);
+	}
 }
 
-/* Replies. A failure to put something is ignored. */
-
-static int
-is_dir(const char *path)
+/* Makes a tree to copy from. One that is wrong has other bytes and times. */
+static void
+make_tree(const char *root, int wrong)
 {
-	const char *base = strrchr(path, '/');
+	char path[PATH_MAX], other[PATH_MAX];
 
-	base = base == NULL ? path : base + 1;
-	return base[0] == 'd' || base[0] == '\0';
-}
-
-static int
-level(const char *path)
-{
-	int n = 0;
-
-	for (; *path != '\0'; path++)
-		n += *path == '/';
-	return n;
+	if (__real_mkdir(root, 0755) == -1)
+		finding("set up \"%s\": %s", root, strerror(errno));
+	snprintf(path, sizeof(path), "%s/d", root);
+	make_dir(path, 1, wrong);
+	snprintf(path, sizeof(path), "%s/e", root);
+	make_dir(path, LEVELS, wrong);
+	snprintf(path, sizeof(path), "%s/large", root);
+	make_file(path, wrong ? 0 : LARGE, LARGE, wrong);
+	snprintf(other, sizeof(other), "%s/e/large", root);
+	if (link(path, other) == -1)
+		finding("set up \"%s\": %s", other, strerror(errno));
 }
 
 static void
-put_attrs(struct sshbuf *m, int dir, int elsewhere)
+compare_files(const char *a, const char *b)
 {
-	(void)sshbuf_put_u32(m, SSH2_FILEXFER_ATTR_SIZE |
-	    SSH2_FILEXFER_ATTR_PERMISSIONS | SSH2_FILEXFER_ATTR_ACMODTIME);
-	(void)sshbuf_put_u64(m, (dir ? 4096 : claimed) + elsewhere);
-	(void)sshbuf_put_u32(m, dir ? S_IFDIR | 0755 : S_IFREG | 0644);
-	(void)sshbuf_put_u32(m, FILE_TIME);
-	(void)sshbuf_put_u32(m, FILE_TIME);
+	static u_char x[256 * 1024], y[sizeof(x)];
+	int fda = __real_open(a, O_RDONLY), fdb = __real_open(b, O_RDONLY);
+	ssize_t n;
+
+	if (fda == -1 || fdb == -1)
+		finding("no \"%s\"", b);
+	do {
+		n = __real_read(fda, x, sizeof(x));
+		if (__real_read(fdb, y, sizeof(y)) != n ||
+		    memcmp(x, y, n) != 0)
+			finding("\"%s\" is another file", b);
+	} while (n > 0);
+	__real_close(fda);
+	__real_close(fdb);
 }
+
+/* A copy of a has succeeded: b has to be the same, but for links. */
+static void
+compare(const char *a, const char *b)
+{
+	char x[PATH_MAX], y[PATH_MAX];
+	struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+
+	if (lstat(a, &st) == -1)
+		finding("\"%s\" was copied", a);
+	if (S_ISREG(st.st_mode))
+		compare_files(a, b);
+	if (!S_ISDIR(st.st_mode) || (dir = opendir(a)) == NULL)
+		return;
+	while ((entry = readdir(dir)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(x, sizeof(x), "%s/%s", a, entry->d_name);
+		snprintf(y, sizeof(y), "%s/%s", b, entry->d_name);
+		compare(x, y);
+	}
+	closedir(dir);
+}
+
+/* Right replies. A failure to put something is ignored. */
 
 static void
 put_status(struct sshbuf *m, u_int id, u_int status)
@@ -467,251 +330,454 @@ put_status(struct sshbuf *m, u_int id, u_int status)
 	(void)sshbuf_put_u8(m, SSH2_FXP_STATUS);
 	(void)sshbuf_put_u32(m, id);
 	(void)sshbuf_put_u32(m, status);
+	/* Old servers send no text. */
+	if (left_out & 1)
+		return;
 	(void)sshbuf_put_cstring(m, "");
 	(void)sshbuf_put_cstring(m, "");
 }
 
 static void
-put_entry(struct sshbuf *m, const char *name, int dir)
+put_head(struct sshbuf *m, const struct asked *q, u_char type)
 {
-	(void)sshbuf_put_cstring(m, name);
-	(void)sshbuf_put_cstring(m, name);
-	put_attrs(m, dir, 0);
-}
-
-static void
-put_entries(struct sshbuf *m, const struct handle *h)
-{
-	u_int i, ndirs = h->level < LEVELS ? dirs : 0;
-	char name[16];
-
-	(void)sshbuf_put_u32(m, files + ndirs);
-	for (i = 0; i < files + ndirs; i++) {
-		snprintf(name, sizeof(name), "%c%u", i < files ? 'f' : 'd', i);
-		put_entry(m, name, i >= files);
-	}
-}
-
-static void
-put_extended(struct sshbuf *m, const struct request *q)
-{
-	static const u_char digest[32];
-
-	if (strcmp(q->name, "limits@openssh.com") == 0) {
-		(void)sshbuf_put_u64(m, SFTP_MAX_MSG_LENGTH);
-		(void)sshbuf_put_u64(m, SFTP_MAX_MSG_LENGTH - 1024);
-		(void)sshbuf_put_u64(m, SFTP_MAX_MSG_LENGTH - 1024);
-		/* With no handles to spare, a copy has one lane. */
-		(void)sshbuf_put_u64(m, input_number() ^
-		    (lanes == 1 ? 0 : 1000));
-	} else if (strcmp(q->name, "check-file-handle") == 0) {
-		(void)sshbuf_put_cstring(m, "sha256");
-		(void)sshbuf_put(m, digest, sizeof(digest));
-	}
+	(void)sshbuf_put_u8(m, type);
+	(void)sshbuf_put_u32(m, q->id);
 }
 
 static void
 put_version(const struct server *s, struct sshbuf *m)
 {
 	static const char *extensions[] = {
-		"limits@openssh.com", "check-file-handle",
-		"posix-rename@openssh.com", "fsync@openssh.com",
-		"lsetstat@openssh.com", "copy-data",
-		/* With the limits: a small file in one flight */
-		"expand-path@openssh.com", "users-groups-by-id@openssh.com"
+		"none@openssh.com", "limits@openssh.com", "check-file-handle",
+		"fsync@openssh.com", "lsetstat@openssh.com",
+		"expand-path@openssh.com"
 	};
 	u_int i;
 
-	if (lanes == 1 || s == &servers[0])
-		left_out = input_byte();
 	(void)sshbuf_put_u8(m, SSH2_FXP_VERSION);
-	(void)sshbuf_put_u32(m, 3);
+	(void)sshbuf_put_u32(m, 3 - (s->stranger & 1));
 	for (i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++) {
-		if ((left_out ^ s->stranger) >> i & 1)
+		if (left_out >> i & 1)
 			continue;
 		(void)sshbuf_put_cstring(m, extensions[i]);
-		(void)sshbuf_put_cstring(m, "1");
+		(void)sshbuf_put_cstring(m, i == 2 ? SFTP_CHECK_ALG : "1");
 	}
 }
 
-static u_int
-new_handle(struct server *s, const struct request *q)
+/* Sets *path to one of the server's, of size PATH_MAX. */
+static int
+get_path(const struct server *s, struct asked *q, char *path)
 {
-	struct handle *h = &s->handles[s->nhandles % HANDLES];
+	char *name;
 
-	h->level = level(q->name);
-	h->entries = 1;
-	return s->nhandles++ % HANDLES;
+	if (sshbuf_get_cstring(q->m, &name, NULL) != 0)
+		return -1;
+	if (name[0] == '/' || strstr(name, "..") != NULL) {
+		/* No name from the first one leads out of the target. */
+		if (is_cross && s == &servers[1])
+			finding("request %u of \"%s\"", q->id, name);
+		*name = '\0';
+	}
+	snprintf(path, PATH_MAX, "%s/%s", s->root, name);
+	free(name);
+	return 0;
 }
 
-/* Gives what there is of a file: zeros, unless it is copied in parts. */
-static void
-read_file(const struct server *s, uint64_t offset, u_char *data, size_t len)
+/* Returns the handle of a request, or -1. */
+static int
+get_handle(const struct server *s, struct asked *q)
 {
-	memset(data, 0, len);
-	if (!in_parts || s->elsewhere)
-		return;
-	if (uploads_parts)
-		target_read(offset, data, len);
-	else if (offset < TARGET_MAX)
-		memcpy(data, target_source() + offset,
-		    MINIMUM(len, TARGET_MAX - offset));
+	u_int n;
+
+	if (sshbuf_get_u32(q->m, &n) != 0 || n != 4 ||
+	    sshbuf_get_u32(q->m, &n) != 0 || n >= HANDLES ||
+	    s->handles[n] == NULL)
+		return -1;
+	return n;
 }
 
-/* What an honest server says */
 static void
-right_reply(struct server *s, struct sshbuf *m, const struct request *q)
+put_handle(struct server *s, struct sshbuf *m, struct asked *q,
+    const char *path)
 {
-	static u_char data[SFTP_MAX_MSG_LENGTH];
-	struct handle *h = &s->handles[q->handle];
-	u_char type;
-	size_t len;
-
-	switch (q->type) {
-	case SSH2_FXP_OPEN:
-	case SSH2_FXP_OPENDIR:
-		type = SSH2_FXP_HANDLE;
-		break;
-	case SSH2_FXP_READ:
-		type = q->offset < real ? SSH2_FXP_DATA : SSH2_FXP_STATUS;
-		break;
-	case SSH2_FXP_STAT:
-	case SSH2_FXP_LSTAT:
-		/* What a lane's check has made through the first one */
-		if (s->elsewhere && strstr(q->name, "/.scp-") != NULL) {
-			put_status(m, q->id, SSH2_FX_NO_SUCH_FILE);
-			return;
-		}
-		/* FALLTHROUGH */
-	case SSH2_FXP_FSTAT:
-		type = SSH2_FXP_ATTRS;
-		break;
-	case SSH2_FXP_REALPATH:
-		type = SSH2_FXP_NAME;
-		break;
-	case SSH2_FXP_READDIR:
-		type = h->entries ? SSH2_FXP_NAME : SSH2_FXP_STATUS;
-		break;
-	case SSH2_FXP_EXTENDED:
-		if (strcmp(q->name, "fsync@openssh.com") == 0) {
-			put_status(m, q->id, SSH2_FX_OK);
-			return;
-		}
-		type = SSH2_FXP_EXTENDED_REPLY;
-		break;
-	case SSH2_FXP_INIT:
-		put_version(s, m);
-		return;
-	default:
-		put_status(m, q->id, SSH2_FX_OK);
+	if (s->nhandles == HANDLES || (few != 0 && s->open >= few)) {
+		put_status(m, q->id, SSH2_FX_FAILURE);
 		return;
 	}
-	if (type == SSH2_FXP_STATUS) {
+	s->open++;
+	s->handles[s->nhandles] = xstrdup(path);
+	s->listed[s->nhandles] = 0;
+	put_head(m, q, SSH2_FXP_HANDLE);
+	(void)sshbuf_put_u32(m, 4);
+	(void)sshbuf_put_u32(m, s->nhandles++);
+}
+
+static void
+open_file(struct server *s, struct sshbuf *m, struct asked *q,
+    const char *path)
+{
+	u_int flags = 0;
+	int fd;
+
+	(void)sshbuf_get_u32(q->m, &flags);
+	fd = __real_open(path, (flags & SSH2_FXF_WRITE ? O_RDWR : O_RDONLY) |
+	    (flags & SSH2_FXF_CREAT ? O_CREAT : 0) |
+	    (flags & SSH2_FXF_TRUNC ? O_TRUNC : 0), 0644);
+	if (fd == -1) {
+		put_status(m, q->id, SSH2_FX_NO_SUCH_FILE);
+		return;
+	}
+	__real_close(fd);
+	put_handle(s, m, q, path);
+}
+
+static void
+put_attrs(struct sshbuf *m, const char *path, int follow)
+{
+	struct stat st;
+	Attrib a;
+
+	memset(&st, 0, sizeof(st));
+	(void)(follow ? stat : lstat)(path, &st);
+	stat_to_attrib(&st, &a);
+	(void)encode_attrib(m, &a);
+}
+
+static void
+put_entry(struct sshbuf *m, const char *name, const char *path)
+{
+	(void)sshbuf_put_cstring(m, name);
+	(void)sshbuf_put_cstring(m, name);
+	put_attrs(m, path, 0);
+}
+
+static void
+list(struct server *s, struct sshbuf *m, struct asked *q, int h)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	struct sshbuf *b;
+	u_int n = 0;
+	DIR *dir;
+
+	if (s->listed[h] || (dir = opendir(s->handles[h])) == NULL) {
 		put_status(m, q->id, SSH2_FX_EOF);
 		return;
 	}
-	(void)sshbuf_put_u8(m, type);
-	(void)sshbuf_put_u32(m, q->id);
+	if ((b = sshbuf_new()) == NULL)
+		abort();
+	while ((entry = readdir(dir)) != NULL) {
+		snprintf(path, sizeof(path), "%s/%s", s->handles[h],
+		    entry->d_name);
+		put_entry(b, entry->d_name, path);
+		n++;
+	}
+	closedir(dir);
+	put_head(m, q, SSH2_FXP_NAME);
+	(void)sshbuf_put_u32(m, n);
+	(void)sshbuf_putb(m, b);
+	sshbuf_free(b);
+	s->listed[h] = 1;
+}
+
+/* Sets a size, which is all that is done of attributes. */
+static void
+set_attrs(struct sshbuf *m, struct asked *q, const char *path)
+{
+	Attrib a;
+	int r;
+
+	r = decode_attrib(q->m, &a);
+	if (r == 0 && (a.flags & SSH2_FILEXFER_ATTR_SIZE) &&
+	    a.size <= FILE_MAX)
+		r = truncate(path, a.size);
+	put_status(m, q->id, r == 0 ? SSH2_FX_OK : SSH2_FX_FAILURE);
+}
+
+static void
+read_file(struct sshbuf *m, struct asked *q, const char *path, u_int most)
+{
+	static u_char data[SFTP_MAX_MSG_LENGTH - 1024];
+	uint64_t offset = 0;
+	u_int len = 0;
+	ssize_t n;
+	int fd;
+
+	(void)sshbuf_get_u64(q->m, &offset);
+	(void)sshbuf_get_u32(q->m, &len);
+	len = MINIMUM(MINIMUM(len, most), sizeof(data));
+	fd = __real_open(path, O_RDONLY);
+	n = pread(fd, data, len, MINIMUM(offset, INT64_MAX));
+	if (n < (ssize_t)len && endless) {
+		memset(data, 0, len);
+		n = len;
+	}
+	if (n <= 0 && len != 0)
+		put_status(m, q->id, SSH2_FX_EOF);
+	else {
+		put_head(m, q, SSH2_FXP_DATA);
+		(void)sshbuf_put_string(m, data, MAXIMUM(n, 0));
+	}
+	__real_close(fd);
+}
+
+static void
+write_file(struct server *s, struct sshbuf *m, struct asked *q,
+    const char *path)
+{
+	const u_char *data;
+	uint64_t offset;
+	size_t len;
+	int fd = __real_open(path, O_WRONLY);
+
+	if (s->further && s->root != servers[0].root)
+		finding("request %u writes elsewhere", q->id);
+	if (sshbuf_get_u64(q->m, &offset) != 0 ||
+	    sshbuf_get_string_direct(q->m, &data, &len) != 0)
+		finding("request %u without data", q->id);
+	put_status(m, q->id, fd == -1 || (offset < FILE_MAX &&
+	    put_data(fd, data, len, offset) == -1) ?
+	    SSH2_FX_FAILURE : SSH2_FX_OK);
+	__real_close(fd);
+}
+
+/* The digest of a file, by the code of our own server */
+static void
+check_file(struct server *s, struct sshbuf *m, struct asked *q)
+{
+	struct sshbuf *b = sshbuf_new();
+	uint64_t offset = 0, len = 0, total;
+	char *alg = NULL;
+	int h = get_handle(s, q), fd = -1, r = -1;
+
+	if (h != -1 && sshbuf_get_cstring(q->m, &alg, NULL) == 0 &&
+	    sshbuf_get_u64(q->m, &offset) == 0 &&
+	    sshbuf_get_u64(q->m, &len) == 0 &&
+	    (fd = __real_open(s->handles[h], O_RDONLY)) != -1)
+		r = sftp_check_file(fd, offset, len, 0, -1, -1, b, &total);
+	if (r == 0) {
+		put_head(m, q, SSH2_FXP_EXTENDED_REPLY);
+		(void)sshbuf_put_cstring(m, SFTP_CHECK_ALG);
+		(void)sshbuf_putb(m, b);
+	} else
+		put_status(m, q->id, SSH2_FX_FAILURE);
+	if (fd != -1)
+		__real_close(fd);
+	free(alg);
+	sshbuf_free(b);
+}
+
+static void
+extended(struct server *s, struct sshbuf *m, struct asked *q)
+{
+	static const u_int lengths[] = { 255 * 1024, 32768, 1000, 0 };
+	u_int len = lengths[left_out >> 6 & 3];
+	char *name;
+
+	if (sshbuf_get_cstring(q->m, &name, NULL) != 0)
+		finding("request %u without a name", q->id);
+	if (strcmp(name, "limits@openssh.com") == 0) {
+		put_head(m, q, SSH2_FXP_EXTENDED_REPLY);
+		(void)sshbuf_put_u64(m, len == 0 ? 0 : SFTP_MAX_MSG_LENGTH);
+		(void)sshbuf_put_u64(m, len);
+		(void)sshbuf_put_u64(m, len);
+		(void)sshbuf_put_u64(m, few);
+	} else if (strcmp(name, "check-file-handle") == 0)
+		check_file(s, m, q);
+	else
+		put_status(m, q->id, SSH2_FX_OK);
+	free(name);
+}
+
+/* Carries out a request that has a handle. */
+static void
+with_handle(struct server *s, struct sshbuf *m, struct asked *q, u_int most)
+{
+	int h = get_handle(s, q);
+
+	if (h == -1) {
+		put_status(m, q->id, SSH2_FX_FAILURE);
+		return;
+	}
 	switch (q->type) {
-	case SSH2_FXP_OPEN:
-	case SSH2_FXP_OPENDIR:
-		(void)sshbuf_put_u32(m, 4);
-		(void)sshbuf_put_u32(m, new_handle(s, q));
-		break;
 	case SSH2_FXP_READ:
-		len = MINIMUM(q->len, real - q->offset);
-		len = MINIMUM(len, SFTP_MAX_MSG_LENGTH - 16);
-		read_file(s, q->offset, data, len);
-		(void)sshbuf_put_string(m, data, len);
+		read_file(m, q, s->handles[h], most);
 		break;
-	case SSH2_FXP_STAT:
-	case SSH2_FXP_LSTAT:
-		put_attrs(m, is_dir(q->name), s->elsewhere);
-		break;
-	case SSH2_FXP_FSTAT:
-		put_attrs(m, 0, s->elsewhere);
-		break;
-	case SSH2_FXP_REALPATH:
-		(void)sshbuf_put_u32(m, 1);
-		put_entry(m, q->name, 1);
+	case SSH2_FXP_WRITE:
+		write_file(s, m, q, s->handles[h]);
 		break;
 	case SSH2_FXP_READDIR:
-		put_entries(m, h);
-		h->entries = 0;
+		list(s, m, q, h);
 		break;
-	case SSH2_FXP_EXTENDED:
-		put_extended(m, q);
+	case SSH2_FXP_FSETSTAT:
+		set_attrs(m, q, s->handles[h]);
+		break;
+	default:
+		free(s->handles[h]);
+		s->handles[h] = NULL;
+		s->open--;
+		put_status(m, q->id, SSH2_FX_OK);
 		break;
 	}
 }
 
-/* What another one may say */
+/* Carries out a request that has a path. */
 static void
-odd_reply(struct server *s, struct sshbuf *m, struct request *q)
+with_path(struct server *s, struct sshbuf *m, struct asked *q)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (get_path(s, q, path) == -1)
+		finding("request %u without a path", q->id);
+	if (q->type == SSH2_FXP_MKDIR) {
+		put_status(m, q->id, __real_mkdir(path, 0755) == 0 ?
+		    SSH2_FX_OK : SSH2_FX_FAILURE);
+		return;
+	}
+	if (q->type == SSH2_FXP_OPEN) {
+		open_file(s, m, q, path);
+		return;
+	}
+	if (lstat(path, &st) == -1 && q->type != SSH2_FXP_REALPATH) {
+		put_status(m, q->id, SSH2_FX_NO_SUCH_FILE);
+		return;
+	}
+	switch (q->type) {
+	case SSH2_FXP_OPENDIR:
+		put_handle(s, m, q, path);
+		break;
+	case SSH2_FXP_SETSTAT:
+		set_attrs(m, q, path);
+		break;
+	case SSH2_FXP_REALPATH:
+		put_head(m, q, SSH2_FXP_NAME);
+		(void)sshbuf_put_u32(m, 1);
+		put_entry(m, path + strlen(s->root) + 1, path);
+		break;
+	default:
+		put_head(m, q, SSH2_FXP_ATTRS);
+		put_attrs(m, path, q->type == SSH2_FXP_STAT);
+		break;
+	}
+}
+
+/* Replies as an honest server, with `most` bytes of data at most. */
+static void
+right_reply(struct server *s, struct sshbuf *m, struct asked *q, u_int most)
+{
+	switch (q->type) {
+	case SSH2_FXP_INIT:
+		put_version(s, m);
+		break;
+	case SSH2_FXP_EXTENDED:
+		extended(s, m, q);
+		break;
+	case SSH2_FXP_READ:
+	case SSH2_FXP_WRITE:
+	case SSH2_FXP_READDIR:
+	case SSH2_FXP_FSETSTAT:
+	case SSH2_FXP_CLOSE:
+		with_handle(s, m, q, most);
+		break;
+	case SSH2_FXP_OPEN:
+	case SSH2_FXP_OPENDIR:
+	case SSH2_FXP_MKDIR:
+	case SSH2_FXP_SETSTAT:
+	case SSH2_FXP_STAT:
+	case SSH2_FXP_LSTAT:
+	case SSH2_FXP_REALPATH:
+		with_path(s, m, q);
+		break;
+	default:
+		finding("request %u of type %u", q->id, q->type);
+	}
+}
+
+/* Replies */
+
+static void
+odd_names(struct sshbuf *m, const struct asked *q)
 {
 	static const char *names[] = {
 		"..", "../x", "/x", "", ".", "a/b", "f0", "d1", "\n"
 	};
+	u_int i, n = input_byte();
+
+	put_head(m, q, SSH2_FXP_NAME);
+	(void)sshbuf_put_u32(m, n);
+	for (i = 0; i < n % 16; i++)
+		put_entry(m, names[input_byte() % 9],
+		    input_byte() & 1 ? "src/e" : "src/large");
+}
+
+static void
+odd_attrs(struct sshbuf *m, const struct asked *q)
+{
+	static const u_int modes[] = {
+		S_IFREG | 0644, S_IFDIR | 0755, S_IFLNK | 0777, 0, S_IFREG
+	};
+
+	put_head(m, q, SSH2_FXP_ATTRS);
+	(void)sshbuf_put_u32(m, input_byte() & 13);
+	(void)sshbuf_put_u64(m, input_number());
+	(void)sshbuf_put_u32(m, modes[input_byte() % 5]);
+	(void)sshbuf_put_u64(m, input_number());
+}
+
+/* What a server may reply that is not honest, or fails */
+static void
+odd_reply(struct server *s, struct sshbuf *m, struct asked *q)
+{
 	const uint8_t *raw;
-	u_int i, n, how = input_byte() % 12;
+	u_int how = input_byte() % 13;
 	size_t len;
 
-	/* A file may change, and ^C be typed. */
-	honest &= how == 8;
-	first_honest &= s != &servers[0] || (how >= 6 && how <= 8);
+	honest = 0;
+	vital_honest &= s->further;
 	switch (how) {
 	case 0:
 		put_status(m, q->id, input_byte());
 		break;
 	case 1:
 		q->id += input_byte();
-		right_reply(s, m, q);
+		right_reply(s, m, q, UINT_MAX);
 		break;
-	case 2:				/* of something else */
-		q->type = input_byte() % 21;
-		if (q->name == NULL)
-			q->name = xstrdup("d");
-		right_reply(s, m, q);
+	case 2:
+		odd_names(m, q);
 		break;
-	case 3:				/* less data, or more */
-		q->len = MINIMUM(input_number(), SFTP_MAX_MSG_LENGTH);
-		right_reply(s, m, q);
+	case 3:
+		odd_attrs(m, q);
 		break;
-	case 4:
-		(void)sshbuf_put_u8(m, SSH2_FXP_NAME);
-		(void)sshbuf_put_u32(m, q->id);
-		n = input_byte();
-		(void)sshbuf_put_u32(m, n);
-		for (i = 0; i < n % 16; i++)
-			put_entry(m, names[input_byte() % 9],
-			    input_byte() & 1);
+	case 4:				/* a handle, of any length */
+		put_head(m, q, SSH2_FXP_HANDLE);
+		(void)sshbuf_put_string(m, said, input_byte());
 		break;
-	case 5:
-		(void)sshbuf_put_u8(m, SSH2_FXP_ATTRS);
-		(void)sshbuf_put_u32(m, q->id);
-		(void)sshbuf_put_u32(m, input_byte() & 13);
-		(void)sshbuf_put_u64(m, input_number());
+	case 5:				/* any data */
+		put_head(m, q, SSH2_FXP_DATA);
 		(void)sshbuf_put_u32(m, input_number());
-		(void)sshbuf_put_u64(m, input_number());
 		break;
-	case 6:
-		claimed = input_number();
-		right_reply(s, m, q);
+	case 6:				/* what was right, with more behind */
+		right_reply(s, m, q, UINT_MAX);
+		(void)sshbuf_put(m, said, sizeof(said));
 		break;
-	case 7:
-		real = input_number();
-		right_reply(s, m, q);
-		break;
-	case 8:
+	case 7:				/* the user types ^C */
 		interrupted = 1;
-		right_reply(s, m, q);
+		right_reply(s, m, q, UINT_MAX);
+		break;
+	case 8:				/* the files grow without end */
+		endless = !endless;
+		right_reply(s, m, q, UINT_MAX);
+		break;
+	case 12:
+		full = 1;
+		right_reply(s, m, q, UINT_MAX);
 		break;
 	case 9:				/* no more than a length */
 		(void)sshbuf_put_u32(s->reply, input_number());
 		break;
 	case 10:
-		(void)sshbuf_put_u8(m, input_byte());
-		(void)sshbuf_put_u32(m, q->id);
+		put_head(m, q, input_byte());
 		/* FALLTHROUGH */
 	default:
 		raw = input_string(&len);
@@ -720,47 +786,65 @@ odd_reply(struct server *s, struct sshbuf *m, struct request *q)
 	}
 }
 
-/* Returns 0 if the server has nothing to say, and never will. */
+/* Begins a phase. Returns 1 if its first reply is odd. */
+static int
+next_phase(void)
+{
+	u_int how;
+
+	phase.left = input_byte();
+	if (phase.left >= 128)
+		phase.left = 1 << (phase.left & 15);
+	how = input_byte();
+	phase.eager = how & 1;
+	phase.lags = how >> 1 & 1;
+	phase.last_first = how >> 2 & 1;
+	phase.wait_ms = how >> 4 == 15 ? 10000 : (how >> 4) * 20;
+	return how >> 3 & 1;
+}
+
+static void
+request_free(struct server *s, struct asked *q)
+{
+	TAILQ_REMOVE(&s->requests, q, entry);
+	sshbuf_free(q->m);
+	free(q);
+}
+
+/* Returns 0 if the server has nothing to reply, and never will. */
 static int
 reply(struct server *s)
 {
+	struct asked *q = TAILQ_FIRST(&s->requests);
 	struct sshbuf *m;
-	struct request *q;
 	int odd = 0;
-	u_int how;
 
-	if (s->nrequests == 0 || s->ended || ++replies > REPLIES_MAX)
+	if (q == NULL || s->ended || ++replies > REPLIES_MAX)
 		return 0;
 	waited_s = 0;
-	if (phase.left == 0 && input_len() > 0) {
-		phase.left = input_byte();
-		if (phase.left >= 128)
-			phase.left = 1 << (phase.left & 15);
-		how = input_byte();
-		phase.eager = how & 1;
-		phase.lags = how >> 1 & 1;
-		phase.last_first = how >> 2 & 1;
-		odd = how >> 3 & 1;
-		phase.wait_ms = how >> 4 == 15 ? 10000 : (how >> 4) * 20;
-	} else if (phase.left != 0)
+	/* So the meter is shown as often as it may be. */
+	if (showprogress)
+		raise(SIGWINCH);
+	if (phase.left == 0 && input_len() > 0)
+		odd = next_phase() && (!s->further || s->odd);
+	else if (phase.left != 0)
 		phase.left--;
 	if (!phase.eager)
-		now += (phase.wait_ms + least_ms) / 1e3;
-	q = phase.last_first ? TAILQ_LAST(&s->requests, requests) :
-	    TAILQ_FIRST(&s->requests);
-	/* Some requests of the first one have to be answered in order. */
-	first_honest &= s != &servers[0] || q == TAILQ_FIRST(&s->requests);
+		now += phase.wait_ms / 1e3;
+	if (phase.last_first && q->type != SSH2_FXP_INIT)
+		q = TAILQ_LAST(&s->requests, asked_list);
+	/* An honest server reads and writes in any order, but no more. */
+	if (q != TAILQ_FIRST(&s->requests) && q->type != SSH2_FXP_READ &&
+	    q->type != SSH2_FXP_WRITE)
+		honest = 0;
 	if ((m = sshbuf_new()) == NULL)
 		abort();
-	/* The first one's introduction is never odd. */
-	if (q->type == SSH2_FXP_INIT && (lanes == 1 || s == &servers[0]))
-		put_version(s, m);
-	else if (replies > REPLIES)
+	if (replies > REPLIES && q->type != SSH2_FXP_INIT)
 		put_status(m, q->id, SSH2_FX_FAILURE);
-	else if (odd && (first_may_lie || s != &servers[0]))
+	else if (odd)
 		odd_reply(s, m, q);
 	else
-		right_reply(s, m, q);
+		right_reply(s, m, q, phase.left % 8 == 7 ? 4000 : UINT_MAX);
 	request_free(s, q);
 	(void)sshbuf_put_stringb(s->reply, m);
 	sshbuf_free(m);
@@ -772,12 +856,32 @@ reply(struct server *s)
 	return 1;
 }
 
+static void
+take_requests(struct server *s)
+{
+	struct asked *q;
+
+	while (sshbuf_len(s->sent) >= 4 && sshbuf_len(s->sent) >=
+	    PEEK_U32(sshbuf_ptr(s->sent)) + (size_t)4) {
+		q = xcalloc(1, sizeof(*q));
+		TAILQ_INSERT_TAIL(&s->requests, q, entry);
+		if ((q->m = sshbuf_new()) == NULL ||
+		    sshbuf_get_stringb(s->sent, q->m) != 0 ||
+		    sshbuf_get_u8(q->m, &q->type) != 0 ||
+		    sshbuf_get_u32(q->m, &q->id) != 0)
+			finding("request without an id");
+		if (s->stranger && q->type != SSH2_FXP_INIT)
+			finding("request %u to a stranger", q->id);
+	}
+	bounds_check();
+}
+
 /* System calls of the client's, and its clock */
 
 double
 __wrap_monotime_double(void)
 {
-	return now += 1e-6;
+	return now += 1e-3;
 }
 
 static struct server *
@@ -793,26 +897,20 @@ server_of(int fd)
 	return NULL;
 }
 
-/* Returns 1 if the server has a reply, or ends, else 0. */
-static int
-has_reply(const struct server *s)
-{
-	return sshbuf_len(s->reply) != 0 || s->ended ||
-	    (s->nrequests != 0 && now >= s->due_s);
-}
-
 static int
 is_ready(const struct pollfd *pfd, int waits)
 {
 	const struct server *s = server_of(pfd->fd);
+	int has = 0;
 
 	if (s == NULL)
 		return 0;
-	if (pfd->fd == s->out)
-		return (pfd->events & POLLOUT) != 0 && (s->ended ||
-		    !phase.lags || (waits && s->nrequests == 0));
-	return has_reply(s) &&
-	    (sshbuf_len(s->reply) != 0 || waits || phase.eager);
+	if (pfd->events & POLLOUT)
+		return s->ended || !phase.lags ||
+		    (waits && TAILQ_EMPTY(&s->requests));
+	has = sshbuf_len(s->reply) != 0 || s->ended;
+	return has || (now >= s->due_s && (waits || phase.eager) &&
+	    !TAILQ_EMPTY(&s->requests));
 }
 
 static int
@@ -830,59 +928,46 @@ are_ready(struct pollfd *pfd, nfds_t npfd, int waits)
 
 /* Returns when the first one of the servers replies; HUGE_VAL: none will. */
 static double
-next_reply(const struct pollfd *pfd, nfds_t npfd)
+next_reply(void)
 {
-	const struct server *s;
 	double t = HUGE_VAL;
-	nfds_t i;
+	u_int i;
 
-	for (i = 0; i < npfd; i++) {
-		s = server_of(pfd[i].fd);
-		if (s != NULL && pfd[i].fd == s->in && s->nrequests != 0)
-			t = MINIMUM(t, s->due_s);
+	for (i = 0; i < nservers; i++) {
+		if (servers[i].in != -1 && !TAILQ_EMPTY(&servers[i].requests))
+			t = MINIMUM(t, servers[i].due_s);
 	}
 	return t;
 }
 
-/*
- * The client waits for what does not come. It may wait for the server of the
- * first lane if that was not honest: that server ends then.
- */
+/* The client waits in vain. It may if the server was odd, which ends then. */
 static void
-wait_in_vain(const char *what)
+wait_in_vain(const char *how_long)
 {
-	if (lanes == 1 || first_honest || servers[0].ended)
-		finding("waits %s", what);
-	servers[0].ended = 1;
+	if (vital_honest || servers[0].ended)
+		finding("waits for %s", how_long);
+	servers[0].ended = servers[is_cross].ended = 1;
 }
 
 int
 __wrap_poll(struct pollfd *pfd, nfds_t npfd, int timeout)
 {
-	double next_s;
-	nfds_t i;
+	double next_s = next_reply(), end_s = now + timeout / 1e3;
 	int n;
 
-	for (i = 0; i < npfd; i++) {
-		if (server_of(pfd[i].fd) != NULL)
-			break;
-	}
-	if (i == npfd)
-		return __real_poll(pfd, npfd, timeout);
 	if ((n = are_ready(pfd, npfd, 0)) != 0 || timeout == 0 ||
 	    (n = are_ready(pfd, npfd, 1)) != 0)
 		return n;
-	next_s = next_reply(pfd, npfd);
-	if (timeout > 0 && next_s > now + timeout / 1e3) {
-		now += timeout / 1e3;
+	if (timeout > 0 && next_s > end_s) {
+		now = end_s;
 		if ((waited_s += timeout / 1e3) > WAIT_S)
-			wait_in_vain("for so long");
+			wait_in_vain("so long");
 		return 0;
 	}
 	if (next_s == HUGE_VAL)
-		wait_in_vain("for nothing");
+		wait_in_vain("nothing");
 	else
-		now = next_s;
+		now = MAXIMUM(now, next_s);
 	return are_ready(pfd, npfd, 1);
 }
 
@@ -904,8 +989,10 @@ __wrap_read(int fd, void *buf, size_t len)
 		errno = EAGAIN;
 		return -1;
 	}
-	if (sshbuf_len(s->reply) == 0 && !reply(s))
+	if (sshbuf_len(s->reply) == 0 && !reply(s)) {
+		s->ended = 1;
 		return 0;
+	}
 	len = MINIMUM(len, sshbuf_len(s->reply));
 	if (sshbuf_get(s->reply, buf, len) != 0)
 		abort();
@@ -913,66 +1000,60 @@ __wrap_read(int fd, void *buf, size_t len)
 	return len;
 }
 
-/* Returns 1 if a server takes no more now, and nobody waits for it, else 0. */
-static int
-is_full(const struct server *s, int fd)
-{
-	return phase.lags && s->nrequests != 0 &&
-	    fcntl(fd, F_GETFL) & O_NONBLOCK;
-}
-
-ssize_t
-__wrap_writev(int fd, const struct iovec *iov, int n)
-{
-	struct server *s = server_of(fd);
-	ssize_t len = 0;
-	int i;
-
-	if (s == NULL)
-		return __real_writev(fd, iov, n);
-	if (s->ended || is_full(s, fd)) {
-		errno = s->ended ? EPIPE : EAGAIN;
-		return -1;
-	}
-	for (i = 0; i < n; i++) {
-		(void)sshbuf_put(s->sent, iov[i].iov_base, iov[i].iov_len);
-		len += iov[i].iov_len;
-	}
-	take_requests(s);
-	return len;
-}
-
-/* Files stay short, whatever the server sends, unless they come in parts. */
 ssize_t
 __wrap_write(int fd, const void *buf, size_t len)
 {
 	struct server *s = server_of(fd);
-	struct iovec iov = { (void *)buf, len };
-	off_t most = in_parts ? TARGET_MAX : FILE_MAX;
 
-	if (s != NULL) {
-		/* Half of what is no INIT, which any pipe takes */
-		if (phase.lags && s->greeted &&
-		    fcntl(fd, F_GETFL) & O_NONBLOCK)
-			iov.iov_len = (len + 1) / 2;
-		return __wrap_writev(fd, &iov, 1);
+	if (s == NULL)
+		return __real_write(fd, buf, len);
+	if (s->ended) {
+		errno = EPIPE;
+		return -1;
 	}
-	if (lseek(fd, 0, SEEK_CUR) > most)
-		return len;
-	return __real_write(fd, buf, MINIMUM(len, (size_t)most));
+	if (phase.lags && fcntl(fd, F_GETFL) & O_NONBLOCK) {
+		if (!TAILQ_EMPTY(&s->requests)) {
+			errno = EAGAIN;
+			return -1;
+		}
+		len = (len + 1) / 2;
+	}
+	if (sshbuf_put(s->sent, buf, len) != 0)
+		abort();
+	take_requests(s);
+	return len;
 }
 
-/* Zeros take no place: the file has a hole there. */
+ssize_t
+__wrap_send(int fd, const void *buf, size_t len, int flags)
+{
+	return __wrap_write(fd, buf, len);
+}
+
+/* sftp-client.c's way to send, before and after copies */
+ssize_t
+__wrap_writev(int fd, const struct iovec *iov, int n)
+{
+	return __wrap_write(fd, iov[0].iov_base, iov[0].iov_len);
+}
+
+/* Files stay short, whatever the server sends. */
 ssize_t
 __wrap_pwrite(int fd, const void *buf, size_t len, off_t offset)
 {
-	static const u_char zeroes[SFTP_MAX_MSG_LENGTH];
-	struct stat st;
+	if (full) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return offset > FILE_MAX ? (ssize_t)len :
+	    put_data(fd, buf, len, offset);
+}
 
-	if (len <= sizeof(zeroes) && memcmp(buf, zeroes, len) == 0 &&
-	    fstat(fd, &st) == 0 && offset + (off_t)len <= st.st_size)
-		return len;
-	return __real_pwrite(fd, buf, len, offset);
+/* The meter's terminal is /dev/null. The user switches between programs. */
+pid_t
+__wrap_tcgetpgrp(int fd)
+{
+	return replies % 16 < 12 ? getpgrp() : -1;
 }
 
 int
@@ -982,7 +1063,7 @@ __wrap_close(int fd)
 
 	if (s != NULL && s->in == fd)
 		s->in = -1;
-	else if (s != NULL)
+	if (s != NULL && s->out == fd)
 		s->out = -1;
 	return __real_close(fd);
 }
@@ -994,18 +1075,6 @@ check_path(const char *path)
 		finding("writes to \"%s\"", path);
 }
 
-/*
- * Returns 1 if a path is that of a parent directory. A server may say that ".."
- * is a file. As stock does, the client tries to write to it, and can't.
- */
-static int
-is_parent(const char *path)
-{
-	const char *base = strrchr(path, '/');
-
-	return base != NULL && strcmp(base, "/..") == 0;
-}
-
 int
 __wrap_open(const char *path, int flags, ...)
 {
@@ -1013,23 +1082,13 @@ __wrap_open(const char *path, int flags, ...)
 	int fd;
 
 	va_start(args, flags);
-	if (flags & (O_WRONLY|O_RDWR|O_CREAT) && !is_parent(path))
+	if (flags & (O_WRONLY|O_RDWR|O_CREAT))
 		check_path(path);
 	fd = __real_open(path, flags, va_arg(args, u_int));
 	va_end(args);
 	if (fd == -1 && errno == EMFILE)
 		finding("no descriptor for \"%s\"", path);
 	return fd;
-}
-
-DIR *
-__wrap_opendir(const char *path)
-{
-	DIR *d = __real_opendir(path);
-
-	if (d == NULL && errno == EMFILE)
-		finding("no descriptor for \"%s\"", path);
-	return d;
 }
 
 int
@@ -1039,58 +1098,21 @@ __wrap_mkdir(const char *path, mode_t mode)
 	return __real_mkdir(path, mode);
 }
 
-static void
-make_file(const char *path, off_t size)
-{
-	int fd = __real_open(path, O_WRONLY|O_CREAT, 0644);
-
-	if (fd == -1 || ftruncate(fd, size) == -1 || close(fd) == -1)
-		finding("set up \"%s\": %s", path, strerror(errno));
-}
-
-/* A tree to upload: files and directories are more than DESCRIPTORS. */
-static void
-make_tree(void)
-{
-	char dir[128] = "up", path[160];
-	u_int i, j, k;
-	int fd;
-
-	if (__real_mkdir(dir, 0755) == -1)
-		finding("set up: %s", strerror(errno));
-	for (i = 0; i < 8; i++) {
-		snprintf(dir, sizeof(dir), "up/d%u", i);
-		for (j = 0; j < LEVELS; j++) {
-			if (__real_mkdir(dir, 0755) == -1)
-				finding("set up: %s", strerror(errno));
-			for (k = 0; k < 4; k++) {
-				snprintf(path, sizeof(path), "%s/f%u", dir, k);
-				make_file(path, k * 1000);
-			}
-			strlcat(dir, "/d", sizeof(dir));
-		}
-	}
-	make_file("large", 20 * 1024 * 1024);
-	/* A file with a hole is not copied in parts. */
-	if ((fd = __real_open("parts", O_WRONLY|O_CREAT, 0644)) == -1 ||
-	    __real_write(fd, target_source(), SOURCE) != SOURCE ||
-	    close(fd) == -1)
-		finding("set up: %s", strerror(errno));
-}
+/* The servers of an input */
 
 static struct server *
-server_start(void)
+server_start(const char *root)
 {
 	struct server *s = &servers[nservers++];
 
 	memset(s, 0, sizeof(*s));
+	s->root = root;
 	TAILQ_INIT(&s->requests);
 	if ((s->sent = sshbuf_new()) == NULL ||
 	    (s->reply = sshbuf_new()) == NULL)
 		abort();
-	s->in = __real_open("/dev/null", O_RDWR);
-	s->out = __real_open("/dev/null", O_RDWR);
-	if (s->in == -1 || s->out == -1)
+	s->in = s->out = __real_open("/dev/null", O_RDWR);
+	if (s->in == -1)
 		finding("no descriptor for a server");
 	return s;
 }
@@ -1098,38 +1120,42 @@ server_start(void)
 static void
 server_end(struct server *s)
 {
-	struct request *q;
+	struct asked *q;
+	u_int i;
 
 	while ((q = TAILQ_FIRST(&s->requests)) != NULL)
 		request_free(s, q);
+	for (i = 0; i < s->nhandles; i++)
+		free(s->handles[i]);
 	sshbuf_free(s->sent);
 	sshbuf_free(s->reply);
-	/* The client closes those of other lanes. */
-	if (lanes == 1 || s == &servers[0]) {
-		close(s->in);
-		close(s->out);
-	}
+	if (s->in != -1)
+		__real_close(s->in);
 }
 
-/* What opens one more lane */
-static int
-open_lane(int *in, int *out, pid_t *pid)
+/* The client starts a further stream: this, and then fork(2). */
+int
+__wrap_socketpair(int domain, int type, int protocol, int *sv)
 {
-	u_int how = lane_how[nservers - 1], n = lane_n[nservers - 1];
+	u_int how = further[nservers].how % 8, n = further[nservers].n;
 	struct server *s;
 
-	if (how % 8 == 1)
+	if (how == 1 && (n & 1)) {
+		errno = ENFILE;
 		return -1;
-	s = server_start();
-	*in = s->in;
-	*out = s->out;
-	*pid = -1;
-	switch (how % 8) {
+	}
+	s = server_start(servers[0].root);
+	s->further = 1;
+	sv[0] = s->in;
+	/* The program's end, which the client closes */
+	if ((sv[1] = __real_open("/dev/null", O_RDWR)) == -1)
+		finding("no descriptor for a program");
+	switch (how) {
 	case 2:
-		s->stranger = 1 << (n & 7);
+		s->stranger = 1;
 		break;
 	case 3:
-		s->elsewhere = 1;
+		s->root = "other";
 		break;
 	case 4:
 		s->delay_s = n;
@@ -1143,251 +1169,208 @@ open_lane(int *in, int *out, pid_t *pid)
 		s->left = n;
 		s->ended = n == 0;
 		break;
+	case 7:
+		s->odd = 1;
+		break;
 	}
 	return 0;
 }
 
-/* Says which lanes the copy has, and what it is of. */
-static void
-set_lanes(u_int what)
+/* Returns a process that is none, or -1. */
+pid_t
+__wrap_fork(void)
 {
-	u_int how, i;
-
-	lanes = what & 0x80 && what % 8 < 6 ? 2 + (what >> 5 & 3) % 3 : 1;
-	in_parts = uploads_parts = least_ms = 0;
-	first_may_lie = 1;
-	plausible = 0;
-	memset(&source, 0, sizeof(source));
-	source.open = open_lane;
-	if (lanes == 1)
-		return;
-	how = input_byte();
-	for (i = 0; i < lanes - 1; i++) {
-		lane_how[i] = input_byte();
-		lane_n[i] = input_byte();
+	if (further[nservers - 1].how % 8 == 1) {
+		errno = EAGAIN;
+		return -1;
 	}
-	source.logs_in = how >> 2 & 1;
-	first_may_lie = how >> 7;
-	/* A tree that takes no time has one lane. */
-	least_ms = how & 8 ? 0 : 50;
-	in_parts = what % 8 == 4 || (what % 8 == 5 && !(what & 8));
-	uploads_parts = in_parts && what % 8 == 5;
-	if ((plausible = (how & 0x70) != 0x70)) {
-		claimed = in_parts ? SFTP_PARALLEL_MIN + claimed %
-		    (TARGET_MAX - SFTP_PARALLEL_MIN) : claimed % FILE_MAX;
-		real = claimed;
-		if (uploads_parts)
-			claimed = real = 0;
-	}
-	if (in_parts)
-		target_start(uploads_parts ? SOURCE : claimed, claimed);
+	return INT_MAX;
 }
 
-/*
- * An earlier copy of the large file was interrupted. Its mark names the time of
- * the source, and which parts are there.
- */
+/* Puts what an earlier copy may have left in the place of a file. */
 static void
-interrupt_before(u_int parts)
+leave_before(const char *path)
 {
-	uint64_t at, part = SFTP_PART_BYTES;
-	const u_char *mark;
-	struct stat st;
-	size_t len;
-	int fd;
+	uint64_t have = input_number() % LARGE, end = input_number() % LARGE;
 
-	if (parts == 0 || (!uploads_parts && (claimed < SFTP_PARALLEL_MIN ||
-	    claimed > TARGET_MAX)))
-		return;
-	if (stat("parts", &st) == -1)
-		finding("set up: %s", strerror(errno));
-	mark = target_interrupt(uploads_parts ? (uint64_t)st.st_mtime :
-	    FILE_TIME, parts, &len);
-	if (uploads_parts) {
-		claimed = real = target_size();
-		return;
-	}
-	if ((fd = __real_open("down", O_WRONLY|O_CREAT, 0644)) == -1)
-		finding("set up: %s", strerror(errno));
-	for (at = 0; at < claimed; at += part) {
-		if (parts >> at / part % 8 & 1)
-			(void)__real_pwrite(fd, target_source() + at,
-			    MINIMUM(part, claimed - at), at);
-	}
-	(void)__real_pwrite(fd, mark, len, claimed);
-	close(fd);
+	make_file(path, have, have + end % 100000, 0);
 }
 
-/*
- * A copy of which nothing was there before has returned r. Lanes may hang and
- * end: what they had is copied again.
- */
-static void
-check_result(int r)
+/* Copies. Returns what the client's functions do. */
+static int
+copy(struct sftp_conn *conn, struct sftp_conn *to, const char *what, int tree,
+    u_int how, int resume, int print)
 {
-	if (r != 0 && lanes > 1 && plausible && honest && !interrupted &&
-	    replies <= REPLIES)
-		finding("an honest copy fails");
+	int p = how & 1, sync = how >> 1 & 1, follow = how >> 2 & 1;
+	int in = how >> 3 & 1;
+	char up[64];
+
+	snprintf(up, sizeof(up), "src/%s", what);
+	if (to != NULL)
+		return tree ? sftp_crossload_dir(conn, to, what, "down", NULL,
+		    p, print, follow) :
+		    sftp_crossload(conn, to, what, "down", NULL, p);
+	if (servers[0].root[0] == 's')
+		return tree ? sftp_download_dir(conn, what, "down", NULL, p,
+		    print, resume, sync, follow, in) :
+		    sftp_download(conn, what, "down", NULL, p, resume, sync,
+		    in);
+	return tree ? sftp_upload_dir(conn, up, "down", p, print, resume, sync,
+	    follow, in) : sftp_upload(conn, up, "down", p, resume, sync, in);
 }
 
-/* A file in parts was copied to path here, or to the target. */
+/* Notes requests to be sent with INIT. The copy may ask for them or not. */
 static void
-check_parts(const char *path)
+want_ahead(const char *what)
 {
-	static u_char buf[256 * 1024];
-	uint64_t at = 0;
-	ssize_t n;
-	int fd;
+	static const u_char types[] = {
+		0, SSH2_FXP_REALPATH, SSH2_FXP_STAT, SSH2_FXP_LSTAT
+	};
+	const char *const paths[] = { what, "", "down", "~" };
+	u_int n;
 
-	if (uploads_parts) {
-		if (!target_is_whole())
-			finding("%llu bytes, not all of which are there",
-			    (unsigned long long)target_size());
-		return;
+	for (n = input_byte(); n != 0; n >>= 4) {
+		if ((n & 3) != 0)
+			copy_ahead_want(types[n & 3], paths[n >> 2 & 3]);
 	}
-	if ((fd = __real_open(path, O_RDONLY)) == -1)
-		finding("no \"%s\"", path);
-	while ((n = __real_read(fd, buf, sizeof(buf))) > 0) {
-		if (at + n > claimed ||
-		    memcmp(buf, target_source() + at, n) != 0)
-			finding("wrong data at %llu", (unsigned long long)at);
-		at += n;
-	}
-	close(fd);
-	if (at != claimed)
-		finding("%llu bytes of %llu", (unsigned long long)at,
-		    (unsigned long long)claimed);
 }
 
 static void
-converse(u_int what, u_int how)
+converse(void)
 {
+	static const char *const trees[] = { "d", "d/d1", "e", "d/d0" };
+	static const char *const files[] = { "d/f0", "d/f4", "d/f5", "large" };
+	u_int kind = input_byte() % 6, which = input_byte();
+	u_int how = input_byte(), requests = 0, i, streams = 1;
+	int tree = kind & 1, resume = how >> 4 & 3, before = 0, r;
+	const char *what = (tree ? trees : files)[which & 3];
+	const char *down = kind / 2 == 0 ? "down" : "dst/down";
 	struct sftp_conn *conn, *to = NULL;
-	int p = how & 1, resume = how >> 1 & 1, follow = how >> 2 & 1;
-	int inplace = how >> 3 & 1, fsync_flag = how >> 4 & 1;
-	u_int requests = how & 0x20 ? input_byte() : 0;
-	u_int i, times = what & 16 ? 3 : 1;	/* that a file is copied */
-	int made = 0, r;
-	SFTP_DIRENT **entries;
-	Attrib a;
+	char path[64];
 
-	if (resume && how & 0x40)
-		resume = SFTP_RESUME_CHECKED;
-	if (in_parts && resume == SFTP_RESUME_CHECKED)
-		interrupt_before(input_byte());
-	if ((conn = sftp_init(servers[0].in, servers[0].out,
-	    how & 0x80 ? 32 * 1024 : 0, requests, 0)) == NULL)
-		return;
-	/* In place of those that scp and sftp have set by now */
-	sftp_lanes_max(lanes);
-	sftp_lanes_source(&source);
-	switch (what % 8) {
-	case 0:
-	case 1:
-		r = sftp_download_dir(conn, "d", "down", NULL, p, 0, resume,
-		    fsync_flag, follow, inplace);
-		if (!resume)
-			check_result(r);
-		break;
-	case 2:
-	case 3:
-		(void)sftp_upload_dir(conn, "up", "d", p, 0, resume,
-		    fsync_flag, follow, inplace);
-		break;
-	case 4:
-		if (resume && (made = input_number() % FILE_MAX) != 0)
-			make_file("down", made);
-		for (i = 0; i < times; i++) {
-			interrupted = 0;
-			r = sftp_download(conn, "f", "down", NULL, p, resume,
-			    fsync_flag, inplace);
-			if (!resume)
-				check_result(r);
-			if (r == 0 && in_parts && honest && !interrupted &&
-			    made == 0 && claimed == real &&
-			    claimed <= TARGET_MAX)
-				check_parts("down");
-		}
-		break;
-	case 5:
-		for (i = 0; i < times; i++) {
-			interrupted = 0;
-			r = sftp_upload(conn, what & 8 ? "up/d0/f1" :
-			    in_parts ? "parts" : "large", "f", p, resume,
-			    fsync_flag, inplace);
-			if (!resume)
-				check_result(r);
-			if (r == 0 && in_parts && honest && !interrupted)
-				check_parts(NULL);
-		}
-		break;
-	case 6:
-		if ((to = sftp_init(servers[1].in, servers[1].out, 0,
-		    requests, 0)) != NULL)
-			(void)sftp_crossload_dir(conn, to, "d", "d2", NULL, p,
-			    0, follow);
-		break;
-	default:
-		if (sftp_readdir(conn, "d", &entries) == 0)
-			sftp_free_dirents(entries);
-		(void)sftp_lstat(conn, "f", 0, &a);
-		break;
+	left_out = input_byte();
+	few = input_byte();
+	few = few < 128 ? 0 : few % 16 + 1;
+	resume = MINIMUM(resume, COPY_RESUME_CHECKED);
+	if ((is_cross = kind / 2 == 2))
+		resume = 0;
+	if (how & 0x40)
+		requests = input_byte() % 64;
+	if (how & 0x80 && !is_cross)
+		streams = 2 + input_byte() % (SERVERS - 1);
+	for (i = 1; i < streams; i++) {
+		further[i].how = input_byte();
+		further[i].n = input_byte();
 	}
-	free(conn);
+	(void)server_start(kind / 2 == 1 ? "dst" : "src");
+	if (is_cross)
+		(void)server_start("dst");
+	if ((before = which >> 2 & 1)) {
+		snprintf(path, sizeof(path), "%s%s", down, tree ? "/f5" : "");
+		if (tree && __real_mkdir(down, 0755) == -1)
+			finding("set up \"%s\": %s", down, strerror(errno));
+		leave_before(path);
+	}
+	copy_streams = streams;
+	copy_program((char *[]){ "server", NULL }, 0);
+	if (which & 0x40)
+		want_ahead(what);
+	conn = sftp_init(servers[0].in, servers[0].out,
+	    which & 8 ? 32 * 1024 : 0, requests, 0);
+	if (is_cross && (which & 0x80))
+		want_ahead("down");
+	if (is_cross)
+		to = sftp_init(servers[1].in, servers[1].out, 0, requests, 0);
+	if (conn != NULL && (!is_cross || to != NULL)) {
+		showprogress = which >> 4 & 1;
+		r = copy(conn, to, what, tree, how, resume, which >> 5 & 1);
+		if (!honest || replies > REPLIES)
+			;
+		else if (r != 0 && resume != 1)
+			finding("an honest copy of \"%s\" fails", what);
+		else if (r == 0 && !(before && resume == 1)) {
+			snprintf(path, sizeof(path), "src/%s", what);
+			compare(path, down);
+		}
+	} else if (vital_honest)
+		finding("no connection: %s", said);
+	showprogress = 0;
+	copy_free(to);
+	copy_free(conn);
 	free(to);
+	free(conn);
+}
+
+static void
+remove_copy(const char *path)
+{
+	if (unlink(path) == -1 && errno == EISDIR) {
+		empty_directory(path);
+		rmdir(path);
+	}
+}
+
+/* Frees what the client keeps in static variables. */
+static void
+forget(void)
+{
+	int i;
+
+	if (showprogress)
+		stop_progress_meter();
+	showprogress = 0;
+	for (i = 0; i < 512; i++)
+		sftp_incomplete_end(i);
+	copy_more_free(copy_more_new());
 }
 
 int
 LLVMFuzzerInitialize(int *argc, char ***argv)
 {
+	static const uint8_t resumed[] = { 0, 6, 32, 0, 0, 8 };
 	struct rlimit rl;
 
+	if (freopen("/dev/null", "w", stdout) == NULL)
+		abort();
 	scratch_directory();
-	make_tree();
-	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
+	make_tree("src", 0);
+	make_tree("other", 1);
+	if (__real_mkdir("dst", 0755) == -1 ||
+	    getrlimit(RLIMIT_NOFILE, &rl) == -1)
 		abort();
 	rl.rlim_cur = DESCRIPTORS;
 	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
 		abort();
 	log_init("fuzz_client", SYSLOG_LEVEL_FATAL, SYSLOG_FACILITY_USER, 1);
 	set_log_handler(see_message, NULL);
-	first = pthread_self();
+	/* What libcrypto allocates once is not an input's. */
+	(void)LLVMFuzzerTestOneInput(resumed, sizeof(resumed));
 	return 0;
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
-	u_int what, i;
+	int whole = 0;
+	u_int i;
 
-	if (unlink("down") == -1 && errno == EISDIR) {
-		empty_directory("down");
-		rmdir("down");
-	}
+	remove_copy("down");
+	remove_copy("dst/down");
 	bounds_start(CPU_S, MEMORY);
 	input_set(input, len);
 	memset(&phase, 0, sizeof(phase));
 	now = 1;
-	interrupted = dying = replies = nservers = 0;
 	waited_s = 0;
-	honest = first_honest = 1;
-	(void)server_start();
-	what = input_byte();
-	files = input_byte();
-	dirs = input_byte() % 8;
-	claimed = input_number();
-	real = input_number();
-	set_lanes(what);
-	if (lanes == 1)
-		(void)server_start();
-	/* With the signals: a thread that waits has all of them blocked. */
-	if (sigsetjmp(ended, 1) == 0)
-		converse(what, input_byte());
-	end_threads();
-	sftp_lanes_close();
+	interrupted = replies = nservers = endless = full = 0;
+	honest = vital_honest = 1;
+	if (sigsetjmp(ended, 1) == 0) {
+		converse();
+		whole = 1;
+	}
+	forget();
 	for (i = 0; i < nservers; i++)
 		server_end(&servers[i]);
 	nservers = 0;
-	bounds_end(!dying);
+	bounds_end(whole);
 	return 0;
 }

@@ -25,12 +25,6 @@ void test_no_room(void);
 static int fd;		/* of a file of a few bytes */
 
 static int
-request(struct sshbuf *b)
-{
-	return sftp_check_request(b, 7, (const u_char *)"handle", 6, 1, 2);
-}
-
-static int
 options(struct sshbuf *b)
 {
 	struct bdp_options o = { .tcp_congestion = "cubic" };
@@ -76,7 +70,6 @@ test_no_room(void)
 	ASSERT_INT_EQ(unlink(file), 0);
 	ASSERT_INT_EQ(write(fd, "data", 4), 4);
 	log_init("test", SYSLOG_LEVEL_QUIET, SYSLOG_FACILITY_AUTH, 1);
-	each_size(request);
 	each_size(options);
 	each_size(digest);
 	log_init("test", SYSLOG_LEVEL_INFO, SYSLOG_FACILITY_AUTH, 1);

@@ -1,0 +1,115 @@
+"""A server whose names lead out of the target: in its directories, in what it
+answers REALPATH with, and where a pattern is matched. Nothing is created,
+changed or removed outside of the target, in any way that copies."""
+
+import os
+import shlex
+import sys
+
+import pytest
+
+from sftp_tools import OURS, SERVER, run
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+ENTRIES = ["", "/", ".", "..", "../evil", "../../evil", "/evil", "a/../../evil",
+           "evil/", "../evil\\0x", "..\\0", "sub/evil", "{up}/evil"]
+REALPATHS = ["", "/", "..", "../evil", "/nowhere/../../evil", "evil/",
+             "/nowhere/..", "/nowhere/file {up}/evil #", "{up}/evil"]
+COMMANDS = {
+    "scp-r": ["scp", "-r", "x:/nowhere", "."],
+    "scp-r-into": ["scp", "-r", "x:/nowhere", "new"],
+    "scp-file": ["scp", "x:/nowhere/file", "."],
+    "scp-glob": ["scp", "-r", "x:/nowhere/*", "."],
+    "scp-dots": ["scp", "-r", "x:/nowhere/.*", "."],
+    "scp-Z": ["scp", "-rZ", "x:/nowhere", "."],
+    "scp-streams": ["scp", "-X", "streams=4", "-r", "x:/nowhere", "."],
+    "scp-3": ["scp", "-3", "-r", "x:/nowhere", "y:{target}"],
+    "scp-3-glob": ["scp", "-3", "-r", "x:/nowhere/*", "y:{target}"],
+    "scp-3-dots": ["scp", "-3", "-r", "x:/nowhere/.*", "y:{target}"],
+    "sftp-get": "get file",
+    "sftp-get-r": "get -r /nowhere",
+    "sftp-get-r-dot": "get -r .",
+    "sftp-glob": "get -r /nowhere/*",
+    "sftp-dots": "get -r /nowhere/.*",
+    "sftp-reget": "reget -r /nowhere",
+}
+
+
+def snapshot(top, target):
+    """All that is below a folder, but the target's content"""
+    found = {}
+    for folder, folders, files in os.walk(top):
+        if folder == str(target):
+            folders.clear()
+            continue
+        for name in [*folders, *files]:
+            path = os.path.join(folder, name)
+            found[path] = None if os.path.isdir(path) else \
+                open(path, "rb").read()
+    return found
+
+
+def outside(tmp_path, command, how, name, kind):
+    """What a copy has changed outside of its target"""
+    target = tmp_path / "up" / "up" / "target"
+    target.mkdir(parents=True)
+    (target.parent / "kept").write_text("kept")
+    evil = shlex.join([sys.executable, "-B", f"{HERE}/names_server.py", how,
+                       name.format(up=target.parent), kind])
+    server = tmp_path / "server"
+    # The first connection of scp -3 is that to the target: a good server.
+    first = f"exec {SERVER} -e" if "-3" in command else f"exec {evil}"
+    server.write_text(f"#!/bin/sh\nmkdir {tmp_path}/first 2>/dev/null && "
+                      f"{first}\nexec {evil}\n")
+    server.chmod(0o755)
+    before = snapshot(tmp_path, target)
+    if isinstance(command, str):
+        run([f"{OURS}/sftp", "-q", "-b", "-", "-D", server], target,
+            timeout_s=20, input=command + "\n")
+    else:
+        tool, *argv = (a.format(target=target) for a in command)
+        run([f"{OURS}/{tool}", "-q", "-D", server, *argv], target,
+            timeout_s=20)
+    after = snapshot(tmp_path, target)
+    after.pop(f"{tmp_path}/first", None)
+    return {path for path in before.keys() | after.keys()
+            if before.get(path, 0) != after.get(path, 0)}
+
+
+@pytest.mark.parametrize("kind", ["file", "dir"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_entries(tmp_path, command, kind):
+    for i, name in enumerate(ENTRIES):
+        place = tmp_path / str(i)
+        place.mkdir()
+        assert outside(place, COMMANDS[command], "entry", name, kind) == \
+            set(), name
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_realpath(tmp_path, command):
+    for i, name in enumerate(REALPATHS):
+        place = tmp_path / str(i)
+        place.mkdir()
+        assert outside(place, COMMANDS[command], "realpath", name, "file") == \
+            set(), name
+
+
+@pytest.mark.parametrize("name", REALPATHS)
+def test_an_argument_of_sftp(tmp_path, name):
+    """sftp host:file gets it without a batch."""
+    target = tmp_path / "up" / "target"
+    target.mkdir(parents=True)
+    server = tmp_path / "server"
+    server.write_text("#!/bin/sh\nexec " + shlex.join(
+        [sys.executable, "-B", f"{HERE}/names_server.py", "realpath",
+         name.format(up=target.parent), "file"]) + "\n")
+    server.chmod(0o755)
+    before = snapshot(tmp_path, target)
+    run([f"{OURS}/sftp", "-q", "-S", server, "x:file", "."], target,
+        timeout_s=20)
+    assert snapshot(tmp_path, target) == before

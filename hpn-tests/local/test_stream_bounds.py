@@ -1,0 +1,163 @@
+"""Several connections, and what a copy in parts can't have or must not take:
+sources and targets that are odd, a server without fsetstat, few descriptors
+there, a full disk, memory."""
+
+import os
+import stat
+import subprocess
+import time
+
+import pytest
+
+from stream_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place, looks_complete,
+                        tree)
+from loopback import status_kib
+from sftp_tools import SERVER, content, digests, run
+
+STREAM_KIB = 3072               # a stream's messages, and some more
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def fill(place, what):
+    if what == "tree":
+        tree(place.source, 60)
+    else:
+        place.source.write_bytes(content(SIZE))
+
+
+# As over one connection
+
+def test_a_source_without_a_size(place):
+    """Of /proc: one stream"""
+    assert place.copy("scp", "get", source="/proc/filesystems") == (0, "")
+    with open("/proc/filesystems", "rb") as f:
+        assert place.dest.read_bytes() == f.read() != b""
+    assert len(place.pids()) == 1
+
+
+@TOOLS
+def test_to_a_pipe(place, tool):
+    """It can't seek: stock's error. All that comes out of it is a beginning of
+    the source."""
+    fill(place, "file")
+    os.mkfifo(place.dest)
+    said = []
+    for streams in (1, 4):
+        with open(place.path / "out", "wb") as out, \
+                subprocess.Popen(["cat", place.dest], stdout=out):
+            said.append(place.copy(tool, "get", SLOW, streams=streams))
+        assert stat.S_ISFIFO(os.stat(place.dest).st_mode)
+        assert place.source.read_bytes().startswith(
+            (place.path / "out").read_bytes())
+    assert said[0] == said[1]
+    assert said[0][0] == 1 and "Illegal seek" in said[0][1]
+
+
+def test_to_dev_null(place):
+    """With one stream as with several"""
+    fill(place, "file")
+    try:
+        os.mknod(place.dest, stat.S_IFCHR | 0o666,
+                 os.stat("/dev/null").st_rdev)
+        open(place.dest, "wb").close()
+    except PermissionError:
+        pytest.skip("no devices here")
+    said = [place.copy("scp", "get", SLOW, streams=n) for n in (1, 4)]
+    assert said[0] == said[1] and said[0][0] == 0
+    assert stat.S_ISCHR(os.stat(place.dest).st_mode)
+
+
+@pytest.mark.parametrize("tool,direction", [
+    ("scp", "get"), ("scp", "put"), ("sftp", "put")])
+def test_a_server_that_cannot_cut(place, tool, direction):
+    """Nor set modes and times of what is open."""
+    fill(place, "file")
+    server = f"exec {SERVER} -e -l debug -P fsetstat 2>> log"
+    place.serve(first=server, more=server)
+    said = []
+    for streams in (1, 4):
+        said.append(place.copy(tool, direction, SLOW, streams=streams))
+        assert digests(place.dest) == digests(place.source)
+        place.dest.unlink()
+    assert said[0] == said[1] and said[0][0] == 0
+
+
+@pytest.mark.parametrize("direction,what", [
+    ("get", "file"), ("put", "file"), ("put", "tree")])
+def test_few_descriptors_there(place, direction, what):
+    """Each server has 12."""
+    fill(place, what)
+    place.serve(first="ulimit -n 12", more="ulimit -n 12")
+    assert place.copy("scp", direction, SLOW) == (0, "")
+    assert digests(place.dest) == digests(place.source)
+    assert len(place.pids()) == 4
+
+
+# What there is too little of
+
+@BOTH
+def test_disk_full_in_a_tree(place, direction):
+    """Each file that isn't complete is named, and is a beginning of its
+    source."""
+    tree(place.source, 60)
+    small, left = place.path / "small", place.path / "left"
+    small.mkdir()
+    mount = ["unshare", "-m", "sh", "-c",
+             'mount -t tmpfs -o size=24m none "$0" && "$@"; '
+             's=$?; cp -r "$0/dest" "$0/../left"; exit $s', str(small)]
+    if run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0"',
+            str(small)], place.path)[0] != 0:
+        pytest.skip("no file system of its own for a test")
+    # 5 MB/s: all streams are there long before the disk is full.
+    argv, _ = place.argv("scp", direction, place.source, small / "dest",
+                         "-l40000")
+    status, error = run([*mount, *map(str, argv)], place.path)
+    assert status == 1
+    assert ("No space left" if direction == "get" else "Failure") in error
+    assert len(place.pids()) == 4
+    there = 0
+    for name, digest in digests(place.source).items():
+        source, dest = f"{place.source}{name}", f"{left}{name}"
+        if not os.path.isfile(dest):
+            assert digest is None or f'dest{name}"' in error, name
+            continue
+        with open(source, "rb") as whole, open(dest, "rb") as part:
+            data = part.read()
+            assert whole.read(len(data)) == data, name
+        assert not looks_complete(source, dest), name
+        assert len(data) == os.path.getsize(source) or \
+            f'dest{name}"' in error, name
+        there += len(data)
+    assert 8 * MIB < there <= 24 * MIB
+
+
+def peak_kib(place, direction, streams):
+    """scp's VmHWM, as late as it can be seen"""
+    argv, _ = place.argv("scp", direction, place.source,
+                         place.path / f"dest{streams}", "-l240000",
+                         streams=streams)
+    peak = 0
+    with subprocess.Popen(list(map(str, argv))) as client:
+        while client.poll() is None:
+            peak = max(peak, status_kib(client.pid, "VmHWM"))
+            time.sleep(0.01)
+    assert client.returncode == 0 and len(place.pids()) == streams
+    return peak
+
+
+@BOTH
+@pytest.mark.parametrize("what", ["file", "tree"])
+def test_memory(place, direction, what):
+    """What is outstanding waits in a file and takes no memory, with 256 MiB in
+    flight at most over all streams. So a stream more takes as much as its
+    messages do, however much is in flight."""
+    fill(place, what)
+    one, eight = (peak_kib(place, direction, streams) for streams in (1, 8))
+    assert 0 < eight <= one + 7 * STREAM_KIB, (one, eight)

@@ -1,0 +1,127 @@
+"""How copies over several streams end: after ^C, with a stream that hangs,
+and where the source is not what it was."""
+
+import contextlib
+import filecmp
+import os
+import shlex
+import signal
+import sys
+import time
+
+import pytest
+
+from stream_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place,
+                        begin, made_long_ago, wait_for)
+from sftp_tools import SERVER, content, digests, entries
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BAD_STREAM = f"{shlex.quote(os.path.join(HERE, 'bad_stream.py'))} {{}} {SERVER}"
+SLOW_PATH = (f"{shlex.quote(sys.executable)} -B "
+             f"{shlex.quote(os.path.join(HERE, 'slow_path.py'))} late {{}}")
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def small_files(place, count=200):
+    """A tree of them, of 1 MB each"""
+    place.source.mkdir()
+    for i in range(count):
+        (place.source / str(i)).write_bytes(content(1_000_000, i))
+    made_long_ago(place.source)
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    """A process that stands still, if it is there"""
+    try:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+@BOTH
+def test_interrupted_tree(place, direction):
+    """^C ends it in a few seconds, though a stream stands still. What is
+    incomplete is named."""
+    small_files(place)
+    client = begin(place, "sftp", direction, "-l80000")
+    wait_for(lambda: len(place.pids()) == 4 and place.dest.exists() and
+             len(os.listdir(place.dest)) > 20)
+    time.sleep(0.5)
+    with stopped(place.pids()[1]):
+        time.sleep(0.5)
+        client.send_signal(signal.SIGINT)
+        error = client.communicate(timeout=30)[1]
+    assert client.returncode != 0
+    for name in os.listdir(place.dest):
+        same = filecmp.cmp(place.source / name, place.dest / name,
+                           shallow=False)
+        assert same or f'incomplete: "{place.dest / name}"' in error
+
+
+@pytest.mark.parametrize("after_s", [0.5, 0.7, 0.9, 1.1])
+@TOOLS
+def test_a_stream_that_opens_at_the_end(place, tool, after_s):
+    """It changes nothing."""
+    place.source.mkdir()
+    for i in range(20):
+        (place.source / str(i)).write_bytes(content(100_000, i))
+    made_long_ago(place.source)
+    slow = SLOW_PATH.format(0.3)
+    place.serve(first=f"exec {slow} {SERVER} -e", more=f"sleep {after_s}")
+    status, error = place.copy(tool, "put", "-p")
+    assert (status, error) == (0, "")
+    assert entries(place.dest) == entries(place.source)
+
+
+@BOTH
+def test_a_stream_that_hangs_in_its_check(place, direction):
+    """The tree's end does not wait for it."""
+    small_files(place, 40)
+    place.serve(more=f"exec {BAD_STREAM.format('silent')} -e")
+    began_s = time.monotonic()
+    status, error = place.copy("scp", direction, "-l200000")
+    took_s = time.monotonic() - began_s
+    assert (status, error) == (0, "")
+    assert digests(place.dest) == digests(place.source)
+    assert took_s < 15
+
+
+# The source of a download
+
+@pytest.fixture
+def large(place):
+    place.source.write_bytes(content(SIZE))
+    return place
+
+
+@TOOLS
+def test_without_fstat(large, tool):
+    """A server that refuses it says nothing of the source, which is copied
+    once."""
+    bare = f"exec {SERVER} -e -l debug -P fstat 2>> {large.path}/log"
+    large.serve(first=bare, more=bare)
+    assert large.copy(tool, "get", SLOW) == (0, "")
+    assert digests(large.dest) == digests(large.source)
+    assert large.sent() < SIZE + MIB
+
+
+def test_a_source_that_grows(large):
+    """Whenever it is looked at: it is copied once, all the same."""
+    grows = BAD_STREAM.format(f"grows={shlex.quote(str(large.source))}")
+    large.serve(first=f"exec {grows} -e -l debug 2>> {large.path}/log")
+    assert large.copy("scp", "get", SLOW) == (0, "")
+    there = large.dest.read_bytes()
+    assert large.source.read_bytes().startswith(there)
+    assert len(there) >= SIZE
+    assert large.sent() < SIZE + 8 * MIB

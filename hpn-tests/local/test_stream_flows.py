@@ -1,0 +1,163 @@
+"""scp over several streams to sshd, each through a relay: one that falls
+silent, all that are cut, and ends far away."""
+
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from stream_place import (BOTH, MIB, SIZE, kill, kills, made_long_ago, missing,
+                          pretenders, sent_in, sent_little, tree, wait_for)
+from loopback import (OURS, PORT, STOCK, open_files,    # noqa: F401
+                      place, read)
+from sftp_tools import SERVER, content, digests
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STREAMS = 4
+LATE_S = 0.002                  # each way
+LASTS = "-l80000"               # 10 MB/s, until all logins are there
+
+# A path on which much more than 16 MiB are in flight
+FAR_STREAMS = 8
+FAR_LATE_S = 0.1
+FAR_SIZE = 288 * MIB
+FAR_RATE = "-l640000"           # 80 MB/s: a BDP of 15 MiB
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+
+class Flows:
+    """Copies over some connections. Further ones ask each second whether the
+    server is alive, and not each 10 s."""
+
+    def __init__(self, here, build, streams=STREAMS, late_s=LATE_S):
+        self.here, self.streams = here, streams
+        self.log = here.path("log")
+        self.source, self.dest = (pathlib.Path(here.path(name))
+                                  for name in ("source", "dest"))
+        self.told, self.err = here.path("relays"), here.path("err")
+        here.sshd(build, f"Subsystem sftp exec {build}/sftp-server -e -l debug "
+                  f"2>> {self.log}")
+        self.script("relay", f'echo "$$ ${{FURTHER-0}}" >> {self.told}\n'
+                    f"exec {sys.executable} -B {HERE}/slow_path.py relay "
+                    f"{PORT} {late_s}")
+        self.script("ssh", 'case " $* " in *" -oBatchMode=yes "*)\n'
+                    'export FURTHER=1; set -- -oServerAliveInterval=1 "$@"\n'
+                    f'esac\nexec {OURS}/ssh "$@"')
+
+    def script(self, name, text):
+        with open(self.here.path(name), "w") as f:
+            f.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(self.here.path(name), 0o755)
+
+    def relays(self):
+        """(pid, whether it is a further connection's) of each"""
+        return [(int(pid), stream != "0") for pid, stream in
+                map(str.split, read(self.told).splitlines())]
+
+    def begin(self, direction, *options):
+        open(self.told, "w").close()
+        into = "/." if self.source.is_dir() and self.dest.is_dir() else ""
+        ends = [f"{self.source}{into}", f"root@127.0.0.1:{self.dest}"] \
+            if direction == "put" else \
+            [f"root@127.0.0.1:{self.source}{into}", self.dest]
+        ssh = self.here.ssh()
+        return self.here.start(
+            [f"{OURS}/scp", "-v", *(["-r"] if self.source.is_dir() else []),
+             "-S", self.here.path("ssh"), *ssh[1:3], *ssh[5:], "-o",
+             f"ProxyCommand={self.here.path('relay')}", "-X",
+             f"streams={self.streams}", *options, *map(str, ends)],
+            stdin=subprocess.DEVNULL, stderr=open(self.err, "w"))
+
+    def end(self, client):
+        """Its status and what it said. A relay that has stopped may have its
+        stderr still."""
+        return client.wait(100), read(self.err)
+
+    def servers_with(self, path):
+        """sftp-servers that have a file open"""
+        return [pid for pid in self.here.processes("sftp-server")
+                if str(path) in open_files(pid)]
+
+
+@pytest.mark.parametrize("build,direction", [(OURS, "put"), (STOCK, "get")],
+                         ids=["ours-put", "stock-get"])
+def test_a_flow_falls_silent(place, build, direction):  # noqa: F811
+    """Its relay keeps the connection, and forwards nothing: the others copy
+    what it has left."""
+    flows = Flows(place, build)
+    flows.source.write_bytes(content(SIZE))
+    there = flows.dest if direction == "put" else flows.source
+    client = flows.begin(direction, LASTS)
+    wait_for(lambda: len(flows.servers_with(there)) == STREAMS)
+    silent = next(pid for pid, further in flows.relays() if further)
+    os.kill(silent, signal.SIGSTOP)
+    status, error = flows.end(client)
+    assert status == 0, error
+    assert digests(flows.source) == digests(flows.dest)
+    # Its ssh found out.
+    lost = re.findall(r"debug1: stream \d is not used: (.*?)\r?$", error, re.M)
+    assert lost in (["it ended"], ["it takes no more"])
+
+
+@pytest.mark.parametrize("build,direction", [(OURS, "get"), (STOCK, "put")],
+                         ids=["ours-get", "stock-put"])
+def test_all_flows_are_cut(place, build, direction):    # noqa: F811
+    """In mid copy: an error, nothing looks complete that isn't, and scp -Z
+    completes it."""
+    flows = Flows(place, build)
+    tree(flows.source, 60)
+    made_long_ago(flows.source)
+    there = (flows.dest if direction == "put" else flows.source) / "large"
+    large = flows.dest / "large"
+    client = flows.begin(direction, LASTS, "-p")
+    wait_for(lambda: len(flows.servers_with(there)) == STREAMS and
+             large.exists() and large.stat().st_blocks * 512 > 4 * MIB)
+    for pid, _ in flows.relays():
+        os.kill(pid, signal.SIGKILL)
+    status, error = flows.end(client)
+    assert status != 0
+    assert re.search("Connection (closed|reset)|lost connection", error)
+    wait_for(lambda: not place.processes("sftp-server"))
+    assert large.stat().st_size != SIZE
+    assert pretenders(flows.source, flows.dest, True) == []
+    status, error = flows.end(flows.begin(direction, "-Z", "-p"))
+    assert status == 0, error
+    assert digests(flows.source) == digests(flows.dest)
+
+
+@pytest.mark.parametrize("build", [OURS, STOCK], ids=["ours", "stock"])
+@BOTH
+def test_killed_far_away(place, build, direction):      # noqa: F811
+    """In the second half, which scp -Z does not send again."""
+    flows = Flows(place, build, FAR_STREAMS, FAR_LATE_S)
+    flows.source.write_bytes(content(FAR_SIZE // 2, 1) +
+                             content(FAR_SIZE // 2, 2))
+    made_long_ago(flows.source)
+    rnd = random.Random(f"{build == OURS} {direction} "
+                        f"{os.environ.get('SEED', 1)}")
+    for _ in range(kills(1)):
+        flows.dest.unlink(missing_ok=True)
+        least = rnd.uniform(0.5, 0.95) * FAR_SIZE
+        client = flows.begin(direction, FAR_RATE)
+        wait_for(lambda: flows.dest.exists() and
+                 flows.dest.stat().st_blocks * 512 >= least)
+        who = rnd.choice(["client", "relays"])
+        kill([client.pid] if who == "client" else
+             [pid for pid, _ in flows.relays()])
+        assert flows.end(client)[0] != 0
+        # What is on its way still comes.
+        wait_for(lambda: not place.processes("ssh", "sftp-server"))
+        assert pretenders(flows.source, flows.dest) == []
+        count = missing(flows.source, flows.dest)
+        open(flows.log, "w").close()
+        status, error = flows.end(flows.begin(direction, "-Z", FAR_RATE))
+        assert status == 0, error
+        assert digests(flows.source) == digests(flows.dest)
+        sent_little(count, sent_in(read(flows.log)), who)

@@ -1,0 +1,590 @@
+"""scp and sftp over several streams (-X streams=N): each is a server of its own
+here, without ssh between the ends. Ends at random moments, too: as many
+as KILLS in the environment says, 20 by default."""
+
+import filecmp
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from stream_place import (BOTH, LARGE, MIB, SIZE, SLOW, TOOLS, Place,
+                          begin, goes_on, kill, killed_at_any_moment, logins,
+                          missing, tree, wait_for)
+from loopback import (needs_root, place as loopback_place,  # noqa: F401
+                      read)
+from sftp_tools import (OURS, SERVER, STOCK, content, digests, entries,
+                        hears_interrupts, run)
+
+BAD_STREAM = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        "bad_stream.py")
+
+pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
+                                reason="no build/openssh: see \"make openssh\"")
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def large(place):
+    place.source.write_bytes(content(SIZE))
+    os.utime(place.source, (1234567890, 1234567890))
+    return place
+
+
+@TOOLS
+@BOTH
+def test_one_large_file(large, tool, direction):
+    """Its parts go over several streams; its attributes are as with one."""
+    assert large.copy(tool, direction, SLOW, "-p") == (0, "")
+    assert entries(large.dest) == entries(large.source)
+    assert len(large.pids()) == 4
+    busy = [n for n in large.moved() if n > MIB]
+    assert len(busy) >= 2 and SIZE <= sum(busy) < SIZE + MIB
+
+
+@TOOLS
+@BOTH
+@pytest.mark.parametrize("before", [1000, SIZE, SIZE + 3 * MIB])
+def test_over_another_file(large, tool, direction, before):
+    large.dest.write_bytes(content(before, 7))
+    assert large.copy(tool, direction, SLOW) == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
+@TOOLS
+@BOTH
+def test_a_tree(place, tool, direction):
+    tree(place.source)
+    for name in ("", "deep", "deep/1"):
+        os.utime(place.source / name, (1234567890, 1234567890))
+    assert place.copy(tool, direction, "-l160000", "-p") == (0, "")
+    assert entries(place.dest) == entries(place.source)
+    assert len(place.pids()) == 4
+    assert sum(n > 5 * MIB for n in place.moved()) >= 1
+
+
+@BOTH
+def test_small_files_need_no_streams(place, direction):
+    place.source.write_bytes(content(MIB))
+    assert place.copy("scp", direction) == (0, "")
+    assert len(place.pids()) == 1
+
+
+@BOTH
+@pytest.mark.parametrize("streams", [1, 4])
+def test_appending(large, direction, streams):
+    """reget and reput. With several streams, the last 64 MiB may have gaps."""
+    with open(large.source, "ab") as f:
+        f.truncate(100 * MIB)
+    large.dest.write_bytes(large.source.read_bytes()[:80 * MIB])
+    status, error = large.copy("sftp", f"re{direction}", SLOW,
+                               streams=streams)
+    assert status == 0, error
+    assert digests(large.dest) == digests(large.source)
+    again = 64 * MIB if streams > 1 else 0
+    assert 20 * MIB + again <= large.sent() < 21 * MIB + again
+
+
+@BOTH
+def test_it_is_shorter_until_it_is_whole(place, direction):
+    """And less than 64 MiB of what is there has gaps."""
+    place.source.write_bytes(content(LARGE))
+    client = begin(place, "scp", direction, "-l1600000")
+    shorter = 0
+    while client.poll() is None:
+        if not place.dest.exists():
+            continue
+        before = place.dest.stat().st_size
+        with open(place.dest, "rb") as f:
+            there = f.read(max(before - 64 * MIB, 0))
+        with open(place.source, "rb") as f:
+            assert f.read(len(there)) == there
+        shorter += before < LARGE
+        if before >= LARGE:
+            break
+    assert shorter > 3
+    # The last chunk may be under way.
+    wait_for(lambda: place.dest.stat().st_size == LARGE)
+    client.communicate(timeout=100)
+    assert client.returncode == 0
+    assert digests(place.dest) == digests(place.source)
+
+
+@BOTH
+def test_one_is_as_ever(large, direction):
+    assert large.copy("scp", direction, streams=1) == (0, "")
+    assert len(large.pids()) == 1
+    assert large.moved() == [SIZE]
+
+
+@pytest.mark.parametrize("value", ["0", "9", "", "x", "-1"])
+def test_a_bad_number(large, value):
+    for tool in ("scp", "sftp"):
+        status, error = run([f"{OURS}/{tool}", "-X", f"streams={value}",
+                             "-D", str(large.server), "x:a", "b"],
+                            large.path)
+        assert status == 255 and "Invalid number of streams" in error
+
+
+@pytest.mark.parametrize("option,streams", [
+    ("connections=3", 3), ("connections=auto", 1), ("connections=0", 1),
+    ("sessions=4", 1), ("pace=on", 1)])
+def test_options_of_earlier_versions(large, option, streams):
+    """One is another name, and the others mean nothing."""
+    assert large.copy("scp", "get", SLOW, "-X", option,
+                      streams=None) == (0, "")
+    assert len(large.pids()) == streams
+
+
+@BOTH
+@pytest.mark.parametrize("what", ["file", "tree"])
+def test_the_limit_is_for_the_sum(place, direction, what):
+    if what == "tree":
+        tree(place.source, 60)
+    else:
+        place.source.write_bytes(content(SIZE))
+    began = time.monotonic()
+    assert place.copy("scp", direction, "-l160000") == (0, "")
+    assert time.monotonic() - began > 0.7 * SIZE * 8 / 160e6
+    assert len(place.pids()) == 4
+
+
+# Lanes that are no good
+
+@BOTH
+@pytest.mark.parametrize("more", [
+    "exit 1", "echo Welcome to this server; exit 0",
+    "exec sleep 1000 < /dev/null > /dev/null",
+    r"printf '\0\0\0\5\2\0\0\0\3'; exec cat > /dev/null",
+    "exec cat /dev/zero",
+    "trap '' TERM; exec sleep 1000 < /dev/null > /dev/null"])
+def test_streams_that_are_refused(large, direction, more):
+    """The copy goes on with what there is, in silence."""
+    large.serve(more=more)
+    assert large.copy("scp", direction, "-l160000") == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert len(large.pids()) == 4
+    for pid in large.pids():
+        assert not os.path.exists(f"/proc/{pid}")
+
+
+def why_lost(place, *options):
+    """What a copy to the server says of its further streams"""
+    argv, _ = place.argv("scp", "put", place.source, place.dest, SLOW, "-v",
+                         *options, streams=2)
+    argv.remove("-q")
+    status, error = run(list(map(str, argv)), place.path)
+    assert status == 0
+    assert filecmp.cmp(place.source, place.dest, shallow=False)
+    return re.findall(r"debug1: stream 1 is not used: (.*?)\r?$", error, re.M)
+
+
+@pytest.mark.parametrize("more,why", [
+    ("head -c 9 > /dev/null; exit 1", "it ended"),
+    (r"printf '\0\0\0\5\2\0\0\0\3'; exec cat > /dev/null",
+     "the copy has ended"),
+    (f"{SERVER} -e | (head -c 7; sleep 0.2; exec cat); exit", None)],
+    ids=["ends", "another", "in-pieces"])
+def test_which_streams_are_lost(large, more, why):
+    """Not one whose server takes its time to introduce itself."""
+    large.serve(more=more)
+    assert why_lost(large) == ([why] if why else [])
+
+
+def test_a_stream_that_answers_nothing(large):
+    """It introduces itself as the first one does, and that is all."""
+    with subprocess.Popen([SERVER, "-e"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as server:
+        server.stdin.write(b"\0\0\0\5\1\0\0\0\3")
+        server.stdin.flush()
+        hello = 4 + int.from_bytes(server.stdout.read(4), "big")
+        server.stdin.close()
+    large.serve(more=f"{SERVER} -e | (head -c {hello}; "
+                "exec cat > /dev/null); exit")
+    assert large.copy("scp", "put", SLOW, streams=2) == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert len(large.pids()) == 2
+
+
+def test_a_stream_whose_server_hangs(large):
+    """The others copy what it has left, 60 s later."""
+    argv, _ = large.argv("scp", "put", large.source, large.dest, "-l4000",
+                         "-v", streams=3)
+    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                          text=True) as client:
+        wait_for(lambda: len(large.pids()) == 3 and
+                 large.dest.exists() and large.dest.stat().st_size > MIB)
+        os.kill(hangs := large.pids()[1], signal.SIGSTOP)
+        try:
+            error = client.communicate(timeout=200)[1]
+        finally:
+            kill([hangs])
+    assert client.returncode == 0
+    assert re.findall(r"stream \d is not used: (.*)", error)[:1] == \
+        ["it does not answer"]
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
+@BOTH
+@pytest.mark.parametrize("how", ["short", "unknown", "another", "long", "cut",
+                                 "empty"])
+def test_a_stream_that_sends_nonsense(large, direction, how):
+    """It is lost, and only that."""
+    large.serve(more=f"exec {BAD_STREAM} {how} {SERVER} -e")
+    assert large.copy("scp", direction, SLOW, "-p") == (0, "")
+    assert entries(large.dest) == entries(large.source)
+
+
+@TOOLS
+def test_a_stream_whose_close_fails(large, tool):
+    """What it has written may not be there: an error, as with one stream."""
+    large.serve(more=f"exec {BAD_STREAM} close-fails {SERVER} -e")
+    status, error = large.copy(tool, "put", SLOW)
+    assert status == 1 and "close remote: Failure" in error
+    large.serve()
+    assert goes_on(large, "put") == ""
+
+
+def test_a_stream_that_is_lost_before_its_close_is_answered(large):
+    """What was acknowledged is there."""
+    large.serve(more=f"exec {BAD_STREAM} close-ends {SERVER} -e")
+    assert large.copy("scp", "put", SLOW) == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+
+
+@BOTH
+@pytest.mark.parametrize("what", ["file", "tree"])
+@pytest.mark.parametrize("limit,least,most", [(12, 1, 1), (24, 2, 7)])
+def test_few_descriptors(place, direction, what, limit, least, most):
+    """Lanes leave some for files."""
+    if what == "tree":
+        tree(place.source, 60)
+    else:
+        place.source.write_bytes(content(SIZE))
+    argv, _ = place.argv("scp", direction, place.source, place.dest,
+                         "-l160000", streams=8)
+    assert run(["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh",
+                *map(str, argv)], place.path) == (0, "")
+    assert digests(place.dest) == digests(place.source)
+    assert least <= len(place.pids()) <= most
+
+
+# All servers but the first see what is in "other". (Another working folder
+# would not do: scp and sftp make paths absolute.)
+ANOTHER = "exec unshare -m sh -c 'exec 2>> log; mount --bind other . && " \
+    f"cd \"$PWD\" && exec {SERVER} -e -l debug'"
+
+
+@BOTH
+def test_another_machine(large, direction):
+    """Behind the name there is one more machine, which has other files."""
+    needs_root()
+    (large.path / "other").mkdir()
+    other = content(SIZE, 9)
+    for name in ("source", "dest"):
+        (large.path / "other" / name).write_bytes(other)
+    large.serve(more=ANOTHER)
+    assert large.copy("scp", direction, SLOW, source="source",
+                      dest="dest") == (0, "")
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    for name in ("source", "dest"):
+        assert (large.path / "other" / name).read_bytes() == other
+
+
+@BOTH
+def test_another_machine_and_a_tree(place, direction):
+    needs_root()
+    tree(place.source, 60)
+    (place.path / "other").mkdir()
+    shutil.copytree(place.source, place.path / "other" / "source")
+    for name in ("source", "dest"):
+        (place.path / "other" / name).mkdir(exist_ok=True)
+        (place.path / "other" / name / "only").write_bytes(b"other")
+    before = digests(place.path / "other")
+    place.serve(more=ANOTHER)
+    assert place.copy("scp", direction, "-l80000", source="source/.",
+                      dest="dest") == (0, "")
+    assert digests(place.dest) == digests(place.source)
+    assert digests(place.path / "other") == before
+
+
+@BOTH
+@pytest.mark.parametrize("what", ["file", "tree"])
+def test_a_stream_is_lost(place, direction, what):
+    """What it had is copied over the others."""
+    if what == "tree":
+        tree(place.source)
+    else:
+        place.source.write_bytes(content(SIZE))
+    argv, _ = place.argv("scp", direction, place.source, place.dest,
+                         "-l160000")
+    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                          text=True) as client:
+        wait_for(lambda: len(place.pids()) == 4)
+        time.sleep(0.3)
+        for pid in place.pids()[1:3]:
+            os.kill(pid, signal.SIGKILL)
+        error = client.communicate(timeout=100)[1]
+    assert client.returncode == 0, error
+    assert digests(place.dest) == digests(place.source)
+
+
+def meter(place, direction, out, streams=4):
+    """A copy of 8 s, with a progress meter that goes to a file."""
+    argv, _ = place.argv("scp", direction, place.source, place.dest, "-l40000",
+                         streams=streams)
+    argv.remove("-q")
+    out.touch()
+    return subprocess.Popen(
+        ["script", "-qefc", shlex.join(map(str, argv)), out],
+        stdout=subprocess.DEVNULL)
+
+
+@BOTH
+@pytest.mark.parametrize("streams", [1, 4])
+def test_the_meter_tells_of_a_stall(large, direction, streams):
+    out = large.path / "out"
+    with meter(large, direction, out, streams) as client:
+        try:
+            wait_for(lambda: re.search(r"\d%", out.read_text()) and
+                     len(large.pids()) == streams)
+            for pid in large.pids():
+                os.kill(pid, signal.SIGSTOP)
+            wait_for(lambda: "- stalled -" in out.read_text())
+        finally:
+            for pid in large.pids():
+                os.kill(pid, signal.SIGCONT)
+        assert client.wait(100) == 0
+    assert digests(large.dest) == digests(large.source)
+
+
+def test_streams_that_are_not_needed_yet(large):
+    """The copy ends while they begin: their end is not the first one's."""
+    for _ in range(20):
+        assert large.copy("scp", "put") == (0, "")
+        large.dest.unlink()
+
+
+# Errors
+
+@BOTH
+def test_disk_full(large, direction):
+    """One error, and what is left is a beginning of the source."""
+    small = large.path / "small"
+    small.mkdir()
+    mount = ["unshare", "-m", "sh", "-c",
+             'mount -t tmpfs -o size=24m none "$0" && "$@"; '
+             's=$?; cp "$0/dest" "$0/../left"; exit $s', str(small)]
+    if run(["unshare", "-m", "sh", "-c",
+            'mount -t tmpfs none "$0"', str(small)], large.path)[0] != 0:
+        pytest.skip("no file system of its own for a test")
+    argv, _ = large.argv("scp", direction, large.source, small / "dest", SLOW)
+    # Both ends are there.
+    status, error = run([*mount, *map(str, argv)], large.path)
+    assert status == 1
+    assert ("No space left" if direction == "get" else "Failure") in error
+    assert len(error.splitlines()) <= 2
+    left = (large.path / "left").read_bytes()
+    assert MIB < len(left) <= 24 * MIB
+    assert large.source.read_bytes().startswith(left)
+
+
+@BOTH
+@pytest.mark.parametrize("by", [-30 * MIB, 5 * MIB])
+def test_a_source_that_changes_its_size(large, direction, by):
+    """As with one stream: an error if it shrinks; what it grew by, is
+    copied, too."""
+    argv, _ = large.argv("scp", direction, large.source, large.dest,
+                         "-l160000")
+    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                          text=True) as client:
+        wait_for(lambda: large.dest.exists() and
+                 large.dest.stat().st_size > MIB)
+        with open(large.source, "ab") as f:
+            if by > 0:
+                f.write(content(by, 3))
+            else:
+                f.truncate(SIZE + by)
+        error = client.communicate(timeout=100)[1]
+    if by > 0:
+        assert (client.returncode, error) == (0, "")
+        assert filecmp.cmp(large.source, large.dest, shallow=False)
+    else:
+        assert client.returncode == 1 and error
+        assert large.dest.stat().st_size < SIZE
+
+
+@BOTH
+def test_a_server_of_stock(large, direction):
+    large.serve(server=f"{STOCK}/sftp-server")
+    assert large.copy("scp", direction, SLOW, "-p") == (0, "")
+    assert entries(large.dest) == entries(large.source)
+
+
+def test_a_sparse_file(place):
+    with open(place.source, "wb") as f:
+        f.truncate(SIZE)
+        f.write(b"x")
+    assert place.copy("scp", "put", SLOW) == (0, "")
+    assert filecmp.cmp(place.source, place.dest, shallow=False)
+
+
+# Ends
+
+@TOOLS
+@BOTH
+def test_interrupted(large, tool, direction):
+    """^C, to the whole group as from a terminal."""
+    argv, batch = large.argv(tool, direction, large.source, large.dest,
+                             "-l80000")
+    client = subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True,
+                              start_new_session=True,
+                              preexec_fn=hears_interrupts)
+    client.stdin.write(batch)
+    client.stdin.flush()
+    wait_for(lambda: len(large.pids()) == 4)
+    time.sleep(0.5)
+    os.killpg(client.pid, signal.SIGINT)
+    client.stdin.close()
+    assert client.wait(timeout=60) != 0
+    client.stderr.close()
+    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}")
+                             for pid in large.pids()))
+    assert large.dest.stat().st_size < SIZE
+    goes_on(large, direction)
+
+
+@BOTH
+def test_an_interrupted_file_of_a_tree_is_named(place, direction):
+    place.source.mkdir()
+    (place.source / "large").write_bytes(content(SIZE))
+    client = begin(place, "sftp", direction, "-l80000")
+    large = place.dest / "large"
+    wait_for(lambda: len(place.pids()) == 4 and large.exists() and
+             large.stat().st_blocks * 512 > 8 * MIB)
+    client.send_signal(signal.SIGINT)
+    error = client.communicate(timeout=100)[1]
+    assert client.returncode != 0
+    assert f'\nincomplete: "{large}"' in "\n" + error
+
+
+@pytest.mark.parametrize("who", ["client", "servers"])
+@BOTH
+def test_resume_sends_what_is_missing(place, direction, who):
+    """And 64 MiB more, at most."""
+    size, least = 160 * MIB, 96 * MIB
+    place.source.write_bytes(content(size))
+    argv, _ = place.argv("scp", direction, place.source, place.dest,
+                         "-l800000")
+    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
+                          text=True) as client:
+        wait_for(lambda: place.dest.exists() and
+                 place.dest.stat().st_blocks * 512 >= least)
+        kill([client.pid] if who == "client" else place.pids())
+        client.communicate(timeout=100)
+    assert client.returncode != 0
+    assert 0 < missing(place.source, place.dest) <= size - least + 8 * MIB
+    assert goes_on(place, direction) == ""
+
+
+@pytest.mark.parametrize("what", ["file", "tree"])
+@BOTH
+def test_killed_at_any_moment(place, direction, what):
+    killed_at_any_moment(place, direction, what, "", 1, SLOW)
+
+
+# Logins
+
+LOGINS = "-l40000"      # 8 s, in which several logins end on any machine
+
+
+def ssh_copy(here, direction, *options, program=f"{OURS}/ssh", port="-P2222",
+             server="root@127.0.0.1:"):
+    """scp over sshd in here; its connections are those that sshd has seen."""
+    ends = [server + here.path("source"), here.path("dest")] \
+        if direction == "get" else \
+        [here.path("source"), server + here.path("dest")]
+    argv = [f"{OURS}/scp", "-q", "-S", program, port,
+            *here.ssh()[1:3], *here.ssh()[5:], SLOW,
+            "-X", "streams=4", *options, *ends]
+    return here.run(argv)
+
+
+@pytest.fixture
+def login_place(loopback_place):                        # noqa: F811
+    with open(loopback_place.path("source"), "wb") as f:
+        f.write(content(SIZE))
+    return loopback_place
+
+
+def further_ssh(here, then):
+    """An ssh that runs these lines of a shell first in a further login."""
+    path = here.path("ssh")
+    with open(path, "w") as f:
+        f.write('#!/bin/sh\ncase " $* " in *" -oBatchMode=yes "*)\n'
+                f'{then};;\nesac\nexec {OURS}/ssh "$@"\n')
+    os.chmod(path, 0o755)
+    return path
+
+
+@BOTH
+@pytest.mark.parametrize("words", [
+    {}, {"port": "-P1", "server": "scp://root@127.0.0.1:2222/"}],
+    ids=["host", "URI"])
+def test_logins(login_place, direction, words):
+    """Each at the same port: a URI's if it has one."""
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
+    done = ssh_copy(here, direction, LOGINS, **words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
+    assert logins(sshd) == 4
+    wait_for(lambda: not here.processes("ssh", "scp", "sftp-server"))
+
+
+@BOTH
+def test_logins_that_are_refused(login_place, direction):
+    """They are those of a user who has to give a password, or whom the server
+    doesn't know. Nobody is asked, and nothing is said."""
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}",
+                     "PasswordAuthentication yes")
+    done = ssh_copy(here, direction,
+                    program=further_ssh(here, 'set -- -l nosuch "$@"'))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
+    assert logins(sshd) == 1
+    assert read(sshd.log).count("Invalid user nosuch") == 3
+    assert "Failed password" not in read(sshd.log)
+
+
+def test_one_connection_has_one_session(login_place):
+    """Some servers hang up at a second one."""
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
+    done = ssh_copy(here, "put", "-X", "streams=1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
+    assert logins(sshd) == read(sshd.log).count("Starting session: ") == 1
+
+
+def test_through_a_jump_host(login_place):
+    """Each connection has one of its own there."""
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
+    hop = shlex.join(here.ssh("-W", "%h:%p", "root@127.0.0.1"))
+    done = ssh_copy(here, "put", f"-oProxyCommand={hop}", LOGINS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert logins(sshd) == 2 * 4
+
+

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "atomicio.h"
+#include "log.h"
+#include "misc.h"
+#include "sshbuf.h"
+#include "ssherr.h"
+#include "xmalloc.h"
+#include "sftp.h"
+#include "sftp-check-file.h"
+#include "sftp-common.h"
+#include "sftp-conn.h"
+#include "copy-compare.h"
+
+extern volatile sig_atomic_t interrupted;
+
+/* Requests in flight: neither end waits for the path, or for the other one. */
+#define REQUESTS	8
+
+/* Bytes that are read and compared if there are no digests */
+#define SAMPLE		(1024 * 1024)
+
+struct compare {
+	void (*done)(struct file *f, uint64_t keep);
+	int digests;		/* 1: compared by digests */
+	uint64_t next;		/* offset of the next range */
+	uint64_t end;		/* offset behind the last range */
+	uint64_t differs;	/* offset of the first range that differs */
+	int unknown;		/* 1: the server did not tell */
+};
+
+/* Tells what is kept, if the user has to know. */
+static void
+say(const struct file *f, const struct compare *c, uint64_t keep)
+{
+	if (keep == 0)
+		logit("\"%s\" %s what the source begins with: "
+		    "copying all of it", f->item.dst, c->unknown &&
+		    f->have <= f->size ? "may not be" : "is not");
+	else if (!c->digests)
+		logit("\"%s\": keeping %llu bytes because the last of them "
+		    "are the same: the server can't compare all",
+		    f->item.dst, (unsigned long long)keep);
+	else
+		debug("\"%s\": %llu of %llu bytes are the same", f->item.dst,
+		    (unsigned long long)keep, (unsigned long long)f->size);
+}
+
+static void
+finish(struct file *f)
+{
+	struct compare *c = f->compare;
+	uint64_t keep = MINIMUM(c->differs, c->end);
+
+	if (c->unknown || (c->differs != UINT64_MAX &&
+	    (!c->digests || keep < file_without_gaps(f, f->have))))
+		keep = 0;
+	if (f->have != 0 && !interrupted)
+		say(f, c, keep);
+	f->compare = NULL;
+	c->done(f, keep);
+	free(c);
+}
+
+void
+copy_compare_check(struct file *f)
+{
+	const struct compare *c = f->compare;
+
+	if (c == NULL || f->item.inflight != 0)
+		return;
+	if (c->next == c->end || c->differs != UINT64_MAX || c->unknown ||
+	    interrupted)
+		finish(f);
+}
+
+void
+copy_compare(struct file *f, void (*done)(struct file *f, uint64_t keep))
+{
+	struct compare *c = f->compare = xcalloc(1, sizeof(*c));
+	uint64_t have = f->have;
+
+	c->done = done;
+	c->differs = UINT64_MAX;
+	c->digests = file_home(f)->conn->exts & SFTP_EXT_CHECK_FILE;
+	f->phase = FILE_COMPARING;
+	if (have > f->size)
+		c->differs = 0;
+	else if (c->digests) {
+		c->end = have;
+		/* Few bytes have no digest: it would tell what they are. */
+		if (have != 0 && have != f->size &&
+		    have < SFTP_CHECK_BLOCK_MIN)
+			c->unknown = 1;
+	} else {
+		c->end = file_without_gaps(f, have);
+		c->next = c->end - MINIMUM(c->end, SAMPLE);
+		if (c->end == 0 && have != 0)
+			c->unknown = 1;
+	}
+	copy_item_queue(&f->item);
+	copy_compare_check(f);
+}
+
+/* Notes whether what is at an offset is the same, or unknown (-1). */
+static void
+note(struct file *f, uint64_t offset, int same)
+{
+	struct compare *c = f->compare;
+
+	if (same == -1)
+		c->unknown = 1;
+	else if (same == 0)
+		c->differs = MINIMUM(c->differs, offset);
+	else if (f->phase == FILE_COMPARING)
+		copy_item_queue(&f->item);
+	copy_compare_check(f);
+}
+
+/*
+ * Returns the bytes of the range at an offset. One ends where gaps may begin.
+ * The server has no digest of a range that is too short, unless the file ends.
+ */
+static uint64_t
+range(const struct file *f, uint64_t offset)
+{
+	const struct compare *c = f->compare;
+	uint64_t edge = file_without_gaps(f, f->have), left = c->end - offset;
+
+	if (offset < edge && c->end - edge >= SFTP_CHECK_BLOCK_MIN)
+		left = edge - offset;
+	if (left <= SFTP_CHECK_BYTES)
+		return left;
+	if (left - SFTP_CHECK_BYTES < SFTP_CHECK_BLOCK_MIN)
+		return SFTP_CHECK_BYTES - SFTP_CHECK_BLOCK_MIN;
+	return SFTP_CHECK_BYTES;
+}
+
+/* Compares the server's digest of a range with ours. */
+static void
+got_digest(struct request *req, struct reply *reply)
+{
+	struct file *f = file_of(req->item);
+	u_char ours[SFTP_CHECK_LEN], theirs[SFTP_CHECK_LEN];
+	struct sshbuf *b;
+	uint64_t total;
+	int same = -1;
+
+	if ((b = sshbuf_new()) == NULL)
+		fatal_f("sshbuf_new failed");
+	if (reply->type == SSH2_FXP_EXTENDED_REPLY && !interrupted &&
+	    sftp_check_reply(reply->m, theirs) == 0)
+		same = sftp_check_file(f->fd, req->offset,
+		    range(f, req->offset), 0, -1, -1, b, &total) == 0 &&
+		    sshbuf_get(b, ours, sizeof(ours)) == 0 &&
+		    memcmp(ours, theirs, sizeof(ours)) == 0;
+	sshbuf_free(b);
+	note(f, req->offset, same);
+}
+
+static void	 send_sample(struct file *f, struct stream *s,
+	    uint64_t offset, size_t len);
+
+/* Returns 1 if the local file has these bytes there. */
+static int
+is_same(const struct file *f, uint64_t offset, const u_char *data, size_t len)
+{
+	u_char *ours = xmalloc(len);
+	int same = lseek(f->fd, offset, SEEK_SET) != -1 &&
+	    atomicio(read, f->fd, ours, len) == len &&
+	    memcmp(ours, data, len) == 0;
+
+	free(ours);
+	return same;
+}
+
+static void
+got_sample(struct request *req, struct reply *reply)
+{
+	struct file *f = file_of(req->item);
+	uint64_t offset = req->offset;
+	size_t len = reply->len, left = req->len - len;
+
+	if (reply->type != SSH2_FXP_DATA || len == 0) {
+		note(f, offset, -1);
+		return;
+	}
+	if (left != 0 && !interrupted)
+		send_sample(f, req->stream, offset + len, left);
+	note(f, offset, is_same(f, offset, reply->data, len));
+}
+
+static void
+send_sample(struct file *f, struct stream *s, uint64_t offset, size_t len)
+{
+	copy_send(s, &f->item, SSH2_FXP_READ, got_sample, &(struct body){
+	    .h = &f->part[s->index].handle, .offset = offset, .len = len });
+}
+
+int
+copy_compare_send(struct file *f, struct stream *s)
+{
+	struct compare *c = f->compare;
+	uint64_t len;
+
+	if (s->index != f->home)
+		return 0;
+	if (c->next == c->end || f->item.inflight == REQUESTS || c->unknown ||
+	    c->differs != UINT64_MAX || interrupted) {
+		copy_item_unqueue(&f->item);
+		return 0;
+	}
+	if (c->digests) {
+		len = range(f, c->next);
+		copy_send(s, &f->item, SSH2_FXP_EXTENDED, got_digest,
+		    &(struct body){ .extension = "check-file-handle",
+		    .h = &f->part[s->index].handle, .offset = c->next,
+		    .len = len });
+	} else {
+		len = MINIMUM(s->conn->download_buflen, c->end - c->next);
+		send_sample(f, s, c->next, len);
+	}
+	c->next += len;
+	return 1;
+}

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "misc.h"
+#include "sshbuf.h"
+#include "ssherr.h"
+#include "xmalloc.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-client.h"
+#include "copy-item.h"
+#include "copy-request.h"
+
+extern volatile sig_atomic_t interrupted;
+
+/* Directories above one that is too deep, as of stock */
+#define DEPTH_MAX	64
+
+/* No directory is read further while this many items are pending. */
+#define PENDING_MAX	1000
+
+/* READDIRs in flight: the second one finds the end of most directories. */
+#define READDIRS	2
+
+/* Permissions that a directory has while it is copied */
+#define WRITABLE	(S_IWUSR | S_IXUSR)
+
+struct dir {
+	struct item item;	/* must be the first field */
+	int created;		/* 1: the directory was made, not found */
+
+	/* dir_start() clears what follows. */
+	struct handle handle;	/* while it is read at a server */
+	struct dirent **names;	/* what is in it, if it is here */
+	int count, next;	/* names, and the index of the next one */
+	u_int readdirs;		/* READDIRs in flight */
+	int listed;		/* 1: its end was reported */
+	u_int end_id;		/* of the first request that reported that */
+	u_int end_status;	/* SSH2_FX_EOF, or what went wrong */
+	int ending;		/* 1: its attributes are being set */
+	Attrib set;		/* attributes that it gets at a server */
+};
+
+static const struct item_ops link_ops;
+
+static struct dir *
+dir_of(struct item *item)
+{
+	return (struct dir *)item;
+}
+
+/* The stream of the server that a directory is made at */
+static struct stream *
+target(const struct item *item)
+{
+	return item->copy->streams[item->copy->kind == COPY_CROSS];
+}
+
+static void
+dir_end(struct dir *d)
+{
+	handle_free(&d->handle);
+	while (d->next < d->count)
+		free(d->names[d->next++]);
+	free(d->names);
+	d->names = NULL;
+	copy_item_end(&d->item);
+}
+
+/* It could not be read. */
+static void
+list_failed(struct dir *d)
+{
+	copy_item_fail(&d->item, "%s readdir \"%s\" failed",
+	    d->item.copy->kind == COPY_CROSS ? "origin" : "remote",
+	    d->item.src);
+}
+
+/* Sets the times and permissions of a directory here, and ends it. */
+static void
+finish_here(struct dir *d)
+{
+	const Attrib *a = &d->item.a;
+	const char *path = d->item.dst;
+
+	if (d->item.copy->flags.preserve && copy_times(path, a) == -1)
+		error("local set times on \"%s\": %s", path, strerror(errno));
+	if ((a->flags & SSH2_FILEXFER_ATTR_PERMISSIONS) &&
+	    (a->perm & WRITABLE) != WRITABLE &&
+	    chmod(path, a->perm & 01777) == -1)
+		error("local chmod directory \"%s\": %s", path,
+		    strerror(errno));
+	dir_end(d);
+}
+
+static void
+got_setstat(struct request *req, struct reply *reply)
+{
+	struct dir *d = dir_of(req->item);
+
+	if (reply->status != SSH2_FX_OK)
+		error("remote setstat \"%s\": %s", d->item.dst,
+		    fx2txt(reply->status));
+	dir_end(d);
+}
+
+/* Ends a directory once all that is in it has ended. */
+static void
+dir_check(struct dir *d)
+{
+	const struct copy *copy = d->item.copy;
+
+	if (!d->listed || d->readdirs != 0 || d->item.running != 0 ||
+	    d->item.inflight != 0 || d->ending ||
+	    d->item.state != ITEM_ACTIVE)
+		return;
+	d->ending = 1;
+	if (d->item.why == NULL && copy->kind == COPY_GET)
+		finish_here(d);
+	else if (d->item.why == NULL && (d->created || copy->flags.preserve))
+		copy_send(target(&d->item), &d->item, SSH2_FXP_SETSTAT,
+		    got_setstat, &(struct body){ .path = d->item.dst,
+		    .a = &d->set });
+	else
+		dir_end(d);
+}
+
+static void
+not_regular(const struct item *dir, const char *src, const char *name,
+    int is_link)
+{
+	if (dir->copy->kind == COPY_GET)
+		logit("download \"%s\": not a regular file", src);
+	else if (dir->copy->kind == COPY_CROSS && !is_link)
+		logit("origin \"%s\": not a regular file", src);
+	else
+		logit("%s: not a regular file", name);
+}
+
+/* Adds an item for what is in a directory under a name. */
+static void
+add_child(struct item *dir, struct item *after, const char *name,
+    const Attrib *a)
+{
+	const struct item_ops *ops = NULL;
+	char *src = sftp_path_append(dir->src, name);
+	char *dst = sftp_path_append(dir->dst, name);
+
+	if (S_ISLNK(a->perm) && dir->copy->flags.follow && after == NULL)
+		ops = &link_ops;
+	else if (S_ISDIR(a->perm))
+		ops = &copy_dir_ops;
+	else if (S_ISREG(a->perm))
+		ops = dir->copy->kind == COPY_PUT ? &copy_put_ops :
+		    &copy_get_ops;
+	else
+		not_regular(dir, src, name, S_ISLNK(a->perm));
+	if (ops != NULL)
+		(void)copy_item_new(dir->copy, dir, after, ops, src, dst, a);
+	free(dst);
+	free(src);
+}
+
+/*
+ * Returns 1 if the name that a server sent for an entry of a directory can
+ * be one: nothing outside of the target may be touched.
+ */
+static int
+name_is_good(struct dir *d, const char *name, const Attrib *a)
+{
+	int dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+
+#ifdef HAVE_CYGWIN
+	const char *separators = "/\\";
+#else
+	const char *separators = "/";
+#endif
+
+	/* No system takes a longer name, and it would need memory. */
+	if (strpbrk(name, separators) == NULL && *name != '\0' && !dots &&
+	    strlen(name) < PATH_MAX)
+		return 1;
+	if (!dots || !(S_ISDIR(a->perm) ||
+	    (S_ISLNK(a->perm) && d->item.copy->flags.follow)))
+		error("Server sent suspect path \"%s\" during readdir of "
+		    "\"%s\"", name, d->item.src);
+	return 0;
+}
+
+/* Notes that a request has reported the end of a directory. */
+static void
+list_ends(struct dir *d, u_int id, u_int status)
+{
+	/* How what was asked for behind the end is answered doesn't matter. */
+	if (d->listed && (int)(id - d->end_id) > 0)
+		return;
+	d->listed = 1;
+	d->end_id = id;
+	d->end_status = status;
+}
+
+/* Takes one entry from a reply. Returns 0, or -1 if it is malformed. */
+static int
+take_name(struct dir *d, struct sshbuf *m, u_int id)
+{
+	char *name;
+	Attrib a;
+	int r;
+
+	if ((r = sshbuf_get_cstring(m, &name, NULL)) != 0 ||
+	    (r = sshbuf_skip_string(m)) != 0)
+		fatal_fr(r, "parse filenames");
+	if ((r = decode_attrib(m, &a)) != 0) {
+		error_fr(r, "couldn't decode attrib");
+		list_ends(d, id, SSH2_FX_BAD_MESSAGE);
+	} else if (name_is_good(d, name, &a))
+		add_child(&d->item, NULL, name, &a);
+	free(name);
+	return r == 0 ? 0 : -1;
+}
+
+static void
+got_close(struct request *req, struct reply *reply)
+{
+	if (reply->status != SSH2_FX_OK)
+		error("close remote: %s", fx2txt(reply->status));
+	dir_check(dir_of(req->item));
+}
+
+/* Closes the handle once all names are known. */
+static void
+list_done(struct dir *d)
+{
+	if (!d->listed || d->readdirs != 0 || d->handle.p == NULL)
+		return;
+	copy_item_unqueue(&d->item);
+	if (d->end_status != SSH2_FX_EOF) {
+		if (d->end_status != SSH2_FX_BAD_MESSAGE)
+			error("Couldn't read directory: %s",
+			    fx2txt(d->end_status));
+		list_failed(d);
+	}
+	copy_send(d->item.copy->streams[0], &d->item, SSH2_FXP_CLOSE,
+	    got_close, &(struct body){ .h = &d->handle });
+	handle_free(&d->handle);
+	copy_item_closed(&d->item);
+}
+
+static void
+got_names(struct request *req, struct reply *reply)
+{
+	struct dir *d = dir_of(req->item);
+	u_int i, count = 0;
+	int r;
+
+	d->readdirs--;
+	if (reply->type == SSH2_FXP_STATUS)
+		list_ends(d, req->id, reply->status);
+	else if ((r = sshbuf_get_u32(reply->m, &count)) != 0)
+		fatal_fr(r, "parse count");
+	else if (count == 0)
+		list_ends(d, req->id, SSH2_FX_EOF);
+	if (d->listed && (int)(req->id - d->end_id) > 0)
+		count = 0;
+	for (i = 0; i < count && !interrupted; i++) {
+		if (take_name(d, reply->m, req->id) == -1)
+			break;
+	}
+	list_done(d);
+	dir_check(d);
+}
+
+/*
+ * Returns 1 if more of a directory may be read: not all have started, or its
+ * handle may be what a server lacks.
+ */
+static int
+may_list(const struct dir *d)
+{
+	return d->item.copy->root->pending < PENDING_MAX ||
+	    d->item.pending == 0 || d->item.copy->retrying;
+}
+
+/* Makes an item of what a local directory has under a name. */
+static void
+take_local(struct dir *d, const char *name)
+{
+	const char *how = NULL;
+	struct stat st;
+	char *src;
+	Attrib a;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return;
+	src = sftp_path_append(d->item.src, name);
+	if (lstat(src, &st) == -1)
+		how = "lstat";
+	else if (S_ISLNK(st.st_mode) && d->item.copy->flags.follow &&
+	    stat(src, &st) == -1)
+		how = "stat";
+	if (how != NULL) {
+		logit("local %s \"%s\": %s", how, name, strerror(errno));
+		d->item.failed = 1;
+	} else {
+		stat_to_attrib(&st, &a);
+		add_child(&d->item, NULL, name, &a);
+	}
+	free(src);
+}
+
+static int
+next_name(struct dir *d)
+{
+	struct dirent *entry;
+
+	if (d->next == d->count) {
+		d->listed = 1;
+		copy_item_unqueue(&d->item);
+		dir_check(d);
+		return 1;
+	}
+	entry = d->names[d->next++];
+	take_local(d, entry->d_name);
+	free(entry);
+	return 1;
+}
+
+static int
+dir_send(struct item *item, struct stream *s)
+{
+	struct dir *d = dir_of(item);
+
+	if (s->index != 0 || !may_list(d))
+		return 0;
+	if (item->copy->kind == COPY_PUT)
+		return next_name(d);
+	if (d->handle.p == NULL || d->listed) {
+		copy_item_unqueue(item);
+		return 0;
+	}
+	if (d->readdirs != 0)
+		return 0;
+	for (; d->readdirs < READDIRS; d->readdirs++)
+		copy_send(s, item, SSH2_FXP_READDIR, got_names,
+		    &(struct body){ .h = &d->handle });
+	return 1;
+}
+
+static void
+dir_stop(struct item *item, const struct stream *lost)
+{
+	struct dir *d = dir_of(item);
+
+	/* Directories need the primary stream only. */
+	if (lost != NULL)
+		return;
+	copy_item_unqueue(item);
+	if (d->handle.p != NULL) {
+		list_ends(d, 0, SSH2_FX_EOF);
+		list_done(d);
+	} else if (item->copy->kind == COPY_PUT)
+		d->listed = 1;
+	dir_check(d);
+}
+
+/* Begins to list what is in it, unless the user interrupts. */
+static void
+list(struct dir *d)
+{
+	copy_item_queue(&d->item);
+	if (interrupted)
+		dir_stop(&d->item, NULL);
+}
+
+static void
+got_handle(struct request *req, struct reply *reply)
+{
+	struct dir *d = dir_of(req->item);
+
+	if (reply->type != SSH2_FXP_HANDLE) {
+		if (copy_item_refused(&d->item)) {
+			copy_item_put_off(&d->item);
+			return;
+		}
+		error("remote readdir(\"%s\"): %s", d->item.src,
+		    fx2txt(reply->status));
+		list_failed(d);
+		dir_end(d);
+		return;
+	}
+	copy_item_granted(&d->item);
+	handle_take(&d->handle, reply);
+	list(d);
+}
+
+/* Begins to read a directory: the target is there. */
+static void
+begin_list(struct dir *d)
+{
+	d->item.ready = 1;
+	if (d->item.copy->kind != COPY_PUT) {
+		copy_send(d->item.copy->streams[0], &d->item,
+		    SSH2_FXP_OPENDIR, got_handle,
+		    &(struct body){ .path = d->item.src });
+		return;
+	}
+	/* At once: the copies of what is in it need the descriptor. */
+	d->count = scandir(d->item.src, &d->names, NULL, NULL);
+	if (d->count == -1) {
+		d->count = 0;
+		if (copy_item_not_opened(&d->item, "local opendir",
+		    d->item.src))
+			copy_item_put_off(&d->item);
+		else
+			dir_end(d);
+		return;
+	}
+	list(d);
+}
+
+/* Takes the attributes of what is there instead of a new directory. */
+static void
+got_found(struct request *req, struct reply *reply)
+{
+	struct dir *d = dir_of(req->item);
+
+	if (reply->type != SSH2_FXP_ATTRS)
+		copy_item_fail(&d->item, "stat remote: %s",
+		    fx2txt(reply->status));
+	else if (!S_ISDIR(reply->a.perm))
+		copy_item_fail(&d->item, "\"%s\" exists but is not a directory",
+		    d->item.dst);
+	if (d->item.why != NULL)
+		dir_end(d);
+	else
+		begin_list(d);
+}
+
+static void
+got_mkdir(struct request *req, struct reply *reply)
+{
+	struct dir *d = dir_of(req->item);
+
+	if (reply->status == SSH2_FX_OK) {
+		d->created = 1;
+		begin_list(d);
+		return;
+	}
+	/* No status says that it exists. */
+	copy_send(req->stream, &d->item, SSH2_FXP_STAT, got_found,
+	    &(struct body){ .path = d->item.dst });
+}
+
+/* Makes a directory at a server. It has to be writable while it is copied. */
+static void
+make_there(struct dir *d)
+{
+	Attrib now;
+
+	d->set.flags &= ~(SSH2_FILEXFER_ATTR_SIZE | SSH2_FILEXFER_ATTR_UIDGID);
+	d->set.perm &= 01777;
+	if (d->item.copy->kind == COPY_PUT && !d->item.copy->flags.preserve)
+		d->set.flags &= ~SSH2_FILEXFER_ATTR_ACMODTIME;
+	now = d->set;
+	now.perm |= WRITABLE;
+	copy_send(target(&d->item), &d->item, SSH2_FXP_MKDIR, got_mkdir,
+	    &(struct body){ .path = d->item.dst, .a = &now });
+}
+
+/* Makes it here. */
+static void
+make_here(struct dir *d)
+{
+	const Attrib *a = &d->item.a;
+	mode_t mode = a->flags & SSH2_FILEXFER_ATTR_PERMISSIONS ?
+	    (a->perm & 01777) | WRITABLE : 0777;
+
+	if (mkdir(d->item.dst, mode) == -1 && errno != EEXIST) {
+		copy_item_fail(&d->item, "mkdir %s: %s", d->item.dst,
+		    strerror(errno));
+		dir_end(d);
+	} else
+		begin_list(d);
+}
+
+/* Notes what keeps a directory from being copied. */
+static void
+check_source(struct item *item)
+{
+	struct stat st;
+
+	if (item->depth >= DEPTH_MAX)
+		copy_item_fail(item, "Maximum directory depth exceeded: "
+		    "%d levels", item->depth);
+	else if (item->copy->kind == COPY_PUT && stat(item->src, &st) == -1)
+		copy_item_fail(item, "stat local \"%s\": %s", item->src,
+		    strerror(errno));
+	else if (item->copy->kind == COPY_PUT)
+		stat_to_attrib(&st, &item->a);
+	if (!S_ISDIR(item->a.perm))
+		copy_item_fail(item, "\"%s\" is not a directory", item->src);
+}
+
+static void
+dir_start(struct item *item)
+{
+	const size_t fixed = offsetof(struct dir, handle);
+	struct dir *d = dir_of(item);
+
+	memset((char *)d + fixed, 0, sizeof(*d) - fixed);
+	check_source(item);
+	if (item->why != NULL) {
+		dir_end(d);
+		return;
+	}
+	if (!item->again)
+		item->announce = item->copy->flags.print == 1;
+	d->set = item->a;
+	if (item->copy->kind == COPY_CROSS &&
+	    (item->a.flags & SSH2_FILEXFER_ATTR_PERMISSIONS) == 0) {
+		d->set.perm = WRITABLE;
+		d->set.flags |= SSH2_FILEXFER_ATTR_PERMISSIONS;
+	}
+	if (item->copy->kind != COPY_PUT)
+		copy_item_opened(item);
+	if (item->copy->kind == COPY_GET)
+		make_here(d);
+	else
+		make_there(d);
+}
+
+static void
+dir_child(struct item *item)
+{
+	dir_check(dir_of(item));
+}
+
+const struct item_ops copy_dir_ops = {
+	.size = sizeof(struct dir),
+	.start = dir_start,
+	.send = dir_send,
+	.child = dir_child,
+	.stop = dir_stop,
+};
+
+/* A symbolic link at a server: what it points to is copied in its place. */
+static void
+got_pointee(struct request *req, struct reply *reply)
+{
+	struct item *item = req->item;
+	const char *slash = strrchr(item->src, '/');
+	const char *name = slash == NULL ? item->src : slash + 1;
+
+	if (reply->type != SSH2_FXP_ATTRS) {
+		debug("stat remote: %s", fx2txt(reply->status));
+		logit("remote stat \"%s\" failed", item->src);
+		item->failed = 1;
+	} else if (!interrupted)
+		add_child(item->parent, item, name, &reply->a);
+	copy_item_end(item);
+}
+
+static void
+link_start(struct item *item)
+{
+	copy_send(item->copy->streams[0], item, SSH2_FXP_STAT, got_pointee,
+	    &(struct body){ .path = item->src });
+}
+
+static const struct item_ops link_ops = {
+	.size = sizeof(struct item),
+	.start = link_start,
+};

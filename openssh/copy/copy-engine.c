@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/resource.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "misc.h"
+#include "progressmeter.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-client.h"
+#include "sftp-conn.h"
+#include "copy-ahead.h"
+#include "copy-engine.h"
+#include "copy-item.h"
+
+extern volatile sig_atomic_t interrupted;
+
+/* Most files that are open at once, and of those of a server without limits */
+#define FILES_MAX	64
+#define FILES_UNKNOWN	16
+
+/* Of the descriptors and handles that there may be, one in so many is used. */
+#define SHARE		2
+
+/* No request is made while this many bytes wait to be sent. */
+#define UNSENT_MAX	(32 * 1024)
+
+/* Bytes for the target that may wait while a source is read (-3) */
+#define CROSS_MAX	(512 * 1024)
+
+/* Items that have ended and wait to be shown, at most */
+#define UNSHOWN_MAX	4096
+
+/* Time (ms) after which an interrupt is seen that came just before poll(2) */
+#define TICK_MS		500
+
+static u_int files_max = FILES_MAX;	/* -X files= */
+static const char *ignored;	/* an option of an earlier version, or NULL */
+
+void
+copy_init(struct sftp_conn *conn, u_int num_requests)
+{
+	u_int len = MAXIMUM(conn->download_buflen, conn->upload_buflen);
+
+	len = MAXIMUM(len, SFTP_INFLIGHT_LEAST);
+	sftp_inflight_init(&conn->depth, num_requests, MINIMUM(len *
+	    SFTP_INFLIGHT_STOCK, SFTP_INFLIGHT_BASE), SFTP_INFLIGHT_MAX /
+	    copy_streams, monotime_double());
+	if (ignored != NULL)
+		debug("-X %s is ignored", ignored);
+	conn->more = copy_more_new();
+}
+
+void
+copy_free(struct sftp_conn *conn)
+{
+	if (conn == NULL)
+		return;
+	copy_more_free(conn->more);
+	copy_ahead_free(conn->ahead);
+}
+
+/* Returns the number of files that may be open at once at a server. */
+static u_int
+open_limit(const struct sftp_conn *conn, u_int most)
+{
+	if ((conn->exts & SFTP_EXT_LIMITS) == 0)
+		return MINIMUM(most, FILES_UNKNOWN);
+	if (conn->handles == 0 || conn->handles / SHARE >= most)
+		return most;
+	return MAXIMUM(conn->handles / SHARE, 1);
+}
+
+/* Returns half of the descriptors that are left, at least 1. */
+static u_int
+descriptors(void)
+{
+	struct rlimit rl;
+	u_int fd, free = 0;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
+		return FILES_MAX;
+	/* Whoever started this may have left any of them open. */
+	for (fd = 0; fd < rl.rlim_cur && free < SHARE * FILES_MAX; fd++)
+		free += fcntl(fd, F_GETFD) == -1;
+	return MAXIMUM(free / SHARE, 1);
+}
+
+/* Prepares a copy from a connection to another one. NULL stands for here. */
+static void
+begin(struct copy *copy, struct sftp_conn *from, struct sftp_conn *to)
+{
+	struct sftp_conn *conn = from != NULL ? from : to;
+
+	memset(copy, 0, sizeof(*copy));
+	copy->kind = from == NULL ? COPY_PUT : to == NULL ? COPY_GET :
+	    COPY_CROSS;
+	TAILQ_INIT(&copy->sending);
+	TAILQ_INIT(&copy->again);
+	TAILQ_INIT(&copy->ended);
+	TAILQ_INIT(&copy->writers);
+	copy->streams[copy->nstreams++] = stream_new(conn, 0, 1);
+	copy->open_limit = open_limit(conn, files_max);
+	if (copy->kind == COPY_CROSS) {
+		copy->streams[copy->nstreams++] = stream_new(to, 1, 1);
+		copy->open_limit = open_limit(to, copy->open_limit);
+	} else if (conn->more != NULL) {
+		copy->most = copy_streams;
+		copy_more_join(copy);
+	}
+	copy->descriptors = descriptors();
+	copy->open_limit = MINIMUM(copy->open_limit, copy->descriptors);
+	copy->open_max = copy->open_limit;
+}
+
+/* Returns 1 if what is open has too little to send to fill the path. */
+static int
+lacks_data(const struct copy *copy)
+{
+	const struct stream *s;
+	u_int i;
+
+	for (i = 0; i < copy->nstreams; i++) {
+		s = copy->streams[i];
+		if (s->state == STREAM_UP && s->ahead <
+		    sftp_inflight_depth(&s->conn->depth))
+			return 1;
+	}
+	return 0;
+}
+
+/* Starts the next item if it may. Returns 1 if it did. */
+static int
+start_next(struct copy *copy)
+{
+	struct item *item;
+
+	if (copy->stopping || copy->retrying || copy->alone ||
+	    copy->open >= copy->open_max ||
+	    !sftp_inflight_room(&copy->streams[0]->conn->depth, 0) ||
+	    !lacks_data(copy) || (item = copy_item_next(copy)) == NULL)
+		return 0;
+	if (copy->unshown >= UNSHOWN_MAX && item != copy_item_front(copy))
+		return 0;
+	copy_item_start(item);
+	return 1;
+}
+
+/* Sends one request of any item over a stream. Returns 1 if it did. */
+static int
+send_one(struct copy *copy, struct stream *s)
+{
+	struct item *item, *next;
+
+	TAILQ_FOREACH_SAFE(item, &copy->sending, entry, next) {
+		if (item->ops->send(item, s))
+			return 1;
+	}
+	return 0;
+}
+
+/* Sends while there is room and an item has something to send. */
+static void
+pump(struct copy *copy, struct stream *s)
+{
+	if (s->state == STREAM_LOST)
+		return;
+	do {
+		while (stream_unsent(s) < UNSENT_MAX &&
+		    (start_next(copy) || (s->state == STREAM_UP &&
+		    send_one(copy, s))))
+			;
+		if (stream_unsent(s) == 0 || stream_write(s) == -1)
+			break;
+	} while (stream_unsent(s) == 0);
+}
+
+/* Returns 1 if a stream has something to send, or a reply is due. */
+static int
+is_busy(const struct copy *copy)
+{
+	const struct stream *s;
+	u_int i;
+
+	for (i = 0; i < copy->nstreams; i++) {
+		s = copy->streams[i];
+		if ((s->vital || s->state == STREAM_UP) &&
+		    (s->outstanding != 0 || stream_unsent(s) != 0))
+			return 1;
+	}
+	return 0;
+}
+
+/* Nothing is under way: starts any item, those that were put off at last. */
+static void
+start_idle(struct copy *copy)
+{
+	struct item *item = copy->retrying ? NULL : copy_item_next(copy);
+
+	if (item == NULL && (item = TAILQ_FIRST(&copy->again)) != NULL) {
+		copy_item_unqueue(item);
+		copy->put_off--;
+		copy->retrying = copy->put_off != 0;
+	}
+	if (copy->stopping || item == NULL)
+		fatal_f("the copy of \"%s\" is stuck", copy->root->src);
+	else {
+		copy->alone = item->again;
+		copy_item_start(item);
+	}
+}
+
+/* Returns 1 if no reply of a source is taken, as its data can't go on. */
+static int
+is_held(const struct copy *copy, const struct stream *s)
+{
+	return copy->kind == COPY_CROSS && s->index == 0 &&
+	    stream_unsent(copy->streams[1]) > CROSS_MAX;
+}
+
+/* Waits until a stream can be read or written, and does so. */
+static void
+wait_and_move(struct copy *copy)
+{
+	struct pollfd pfd[2 * COPY_STREAMS];
+	struct stream *s;
+	u_int i;
+
+	for (i = 0; i < copy->nstreams; i++) {
+		s = copy->streams[i];
+		memset(&pfd[2 * i], 0, 2 * sizeof(pfd[0]));
+		pfd[2 * i].fd = s->state == STREAM_LOST || is_held(copy, s) ?
+		    -1 : s->conn->fd_in;
+		pfd[2 * i].events = POLLIN;
+		pfd[2 * i + 1].fd = s->state == STREAM_LOST ||
+		    stream_unsent(s) == 0 ? -1 : s->conn->fd_out;
+		pfd[2 * i + 1].events = POLLOUT;
+	}
+	if (poll(pfd, 2 * copy->nstreams, TICK_MS) == -1) {
+		if (errno != EINTR)
+			fatal_f("poll: %s", strerror(errno));
+		refresh_progress_meter(0);
+		return;
+	}
+	for (i = 0; i < copy->nstreams; i++) {
+		s = copy->streams[i];
+		if (pfd[2 * i + 1].revents != 0 && stream_write(s) == -1)
+			continue;
+		if (pfd[2 * i].revents != 0)
+			(void)stream_read(s);
+	}
+}
+
+/* Copies copy->root, and all that is below it. */
+static void
+loop(struct copy *copy)
+{
+	u_int i;
+
+	for (;;) {
+		if (interrupted && !copy->stopping)
+			copy_item_stop(copy, NULL);
+		copy_more_tend(copy);
+		for (i = 0; i < copy->nstreams; i++)
+			pump(copy, copy->streams[i]);
+		copy_item_show(copy);
+		if (is_busy(copy))
+			wait_and_move(copy);
+		else if (copy->root->state == ITEM_DONE)
+			break;
+		else
+			start_idle(copy);
+	}
+	copy_item_show(copy);
+}
+
+/* Copies a file or directory. Returns 0 or -1. */
+static int
+run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
+    const char *dst, const Attrib *a, const struct copy_flags *flags,
+    int is_tree)
+{
+	struct copy copy;
+	u_int i;
+	int failed;
+
+	begin(&copy, from, to);
+	copy.flags = *flags;
+	copy.tree = copy.wants_more = is_tree;
+	copy.root = copy_item_new(&copy, NULL, NULL, is_tree ? &copy_dir_ops :
+	    from == NULL ? &copy_put_ops : &copy_get_ops, src, dst, a);
+	loop(&copy);
+	failed = copy.root->failed || interrupted;
+	copy_more_leave(&copy);
+	copy_item_free(copy.root);
+	for (i = 0; i < copy.nstreams; i++) {
+		if (copy.streams[i]->vital)
+			stream_free(copy.streams[i]);
+	}
+	return failed ? -1 : 0;
+}
+
+int
+copy_file(struct sftp_conn *from, struct sftp_conn *to, const char *src,
+    const char *dst, const Attrib *a, const struct copy_flags *flags)
+{
+	Attrib attr;
+
+	if (from != NULL && a == NULL) {
+		if (sftp_stat(from, src, 0, &attr) != 0)
+			return -1;
+		a = &attr;
+	}
+	return run(from, to, src, dst, a, flags, 0);
+}
+
+int
+copy_tree(struct sftp_conn *from, struct sftp_conn *to, const char *src,
+    const char *dst, const Attrib *a, const struct copy_flags *flags)
+{
+	char *canon = sftp_realpath(from != NULL ? from : to,
+	    from != NULL ? src : dst);
+	Attrib attr;
+	int r = -1;
+
+	if (canon == NULL)
+		error("%s \"%s\": path canonicalization failed",
+		    from == NULL ? "upload" : to == NULL ? "download" :
+		    "crossload", from != NULL ? src : dst);
+	else if (from == NULL)
+		r = run(NULL, to, src, canon, NULL, flags, 1);
+	else if (a == NULL && sftp_stat(from, canon, 1, &attr) != 0)
+		error("stat remote \"%s\" %sfailed", canon,
+		    to == NULL ? "directory " : "");
+	else
+		r = run(from, to, canon, dst, a != NULL ? a : &attr, flags, 1);
+	free(canon);
+	return r;
+}
+
+/* Returns the number that an option has, from 1 to `most`. */
+static u_int
+number(const char *what, const char *value, u_int most)
+{
+	const char *errstr;
+	u_int n = strtonum(value, 1, most, &errstr);
+
+	if (errstr != NULL)
+		fatal("Invalid number of %s \"%s\": %s", what, value, errstr);
+	return n;
+}
+
+/*
+ * Takes an option of an earlier version: connections=N is streams=N, if N is
+ * such a number, and others mean nothing. Returns 1 if it is one, else 0.
+ */
+static int
+is_old(const char *option)
+{
+	static const char *const names[] = {
+		"connections=", "sessions=", "pace="
+	};
+	u_int i, n;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strncmp(option, names[i], strlen(names[i])) != 0)
+			continue;
+		n = strtonum(option + strlen(names[i]), 1, COPY_STREAMS, NULL);
+		if (i == 0 && n != 0)
+			copy_streams = n;
+		else	/* The log is not there while options are parsed. */
+			ignored = names[i];
+		return 1;
+	}
+	return 0;
+}
+
+int
+copy_option(const char *option)
+{
+	if (strncmp(option, "files=", 6) == 0)
+		files_max = number("files", option + 6, FILES_MAX);
+	else if (strncmp(option, "streams=", 8) == 0)
+		copy_streams = number("streams", option + 8, COPY_STREAMS);
+	else if (strcmp(option, "ahead=no") == 0)
+		copy_ahead_off();
+	else if (!is_old(option))
+		return 0;
+	return 1;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#ifndef COPY_FILE_H
+#define COPY_FILE_H
+
+#include "copy-item.h"
+#include "copy-request.h"
+
+/*
+ * An item that is a file.
+ *
+ *	GET	OPENING > MOVING > ENDING > done
+ *	PUT	OPENING > MOVING > ENDING > done
+ *
+ * While MOVING, ranges of bytes are requested in order, over one stream or
+ * several. Once all have been answered, the file is settled: what is wrong with
+ * it is told, it is cut to the bytes that are there without a gap, and all that
+ * remains to be sent is sent at once. ENDING waits for the replies to that.
+ */
+
+/* Bytes to ask for behind the end that a file should have */
+#define FILE_TAIL	32768
+
+/* Bytes that a stream copies of a file before another range is chosen */
+#define FILE_CHUNK	(1024 * 1024)
+
+/* A file is incomplete only in this many bytes before its end. */
+#define FILE_SPAN	(64 * 1024 * 1024)
+
+/* More chunks than a stream has in flight */
+#define FILE_CHUNKS	512
+
+/* A file of this many bytes may use several streams. */
+#define FILE_LARGE	(32 * 1024 * 1024)
+
+enum file_phase {
+	FILE_OPENING, FILE_COMPARING, FILE_MOVING, FILE_CHECKING, FILE_ENDING
+};
+
+enum part_state {
+	PART_NONE, PART_OPENING, PART_OPEN, PART_CLOSING, PART_CLOSED,
+	PART_REFUSED
+};
+
+/* A file's handle on a stream, and the range that it copies now */
+struct part {
+	enum part_state state;
+	struct handle handle;
+	uint64_t at, end;	/* offsets: what of it is not requested yet */
+	uint64_t asked;		/* bytes that are, and not yet copied */
+};
+
+/* A range that has to be requested again */
+struct range {
+	TAILQ_ENTRY(range) entry;
+	uint64_t offset;
+	size_t len;
+};
+TAILQ_HEAD(ranges, range);
+
+struct compare;			/* see copy-compare.c */
+
+struct file {
+	struct item item;	/* must be the first field */
+	int careful;		/* 1: CLOSE is sent after all replies, and
+				 * only the primary is used */
+
+	/* file_reset() clears what follows. */
+	enum file_phase phase;
+
+	/* Does what has become possible after a reply. */
+	void	(*check)(struct file *f);
+
+	struct part part[COPY_STREAMS];	/* by the stream's index */
+	u_int home;		/* index of the stream that it began on */
+	int fd;			/* local file, or -1 */
+	u_int mode;		/* permissions of the copy */
+	Attrib set;		/* attributes to set at the server */
+	size_t buflen;		/* bytes of a request */
+
+	uint64_t size;		/* bytes of the source; 0: unknown */
+	uint64_t next;		/* offset of the first byte not requested */
+	uint64_t ahead;		/* bytes that count in a stream's `ahead` */
+	uint64_t gap;		/* first offset that failed, or UINT64_MAX */
+	uint64_t data_end;	/* offset behind the last byte moved */
+	uint64_t ended;		/* where the source ended, or UINT64_MAX */
+	struct ranges lost;	/* to be requested again */
+	u_int reads, writes;	/* requests for data in flight */
+	u_int tail;		/* READs in flight behind the expected end */
+	u_int tail_max;		/* most of them */
+
+	int closed_early;	/* 1: CLOSE was sent before them */
+	u_int setstats;		/* FSETSTATs that failed, */
+	u_int setstat;		/* with this SSH2_FX_* */
+	int redo;		/* 1: copy it again, with care */
+	int put_off;		/* 1: copy it again, when no other is left */
+	int zero_length;	/* 1: a reply had no data */
+	int modified;		/* 1: data came */
+	int appends;		/* 1: the target was opened with APPEND */
+	int many;		/* 1: several streams have copied it */
+	int incomplete;		/* its number in sftp-incomplete.h, or -1 */
+	struct compare *compare;	/* while COMPARING */
+	uint64_t have;		/* bytes of the target before, if resumed */
+	uint32_t *moved;	/* FILE_CHUNKS counts: bytes copied of the
+				 * chunks from `low` on, if streams share it */
+	uint64_t low;		/* number of the first chunk that is missing */
+};
+
+/* Returns the file that an item is. */
+static inline struct file *
+file_of(struct item *item)
+{
+	return (struct file *)item;
+}
+
+/* Returns the kind of its copy. */
+static inline enum copy_kind
+file_kind(const struct file *f)
+{
+	return f->item.copy->kind;
+}
+
+/* Of item_ops: a stream is lost, or the user interrupts. */
+void	 file_stop(struct item *item, const struct stream *lost);
+
+/* Sets a file to what it is before it starts. */
+void	 file_reset(struct file *f);
+
+/*
+ * Notes that a file begins whose size is known: chooses its home, and counts
+ * what it opens and what it has to send.
+ */
+void	 file_begin(struct file *f);
+
+/* Returns the stream that it began on. */
+struct stream *file_home(const struct file *f);
+
+/* Returns 1 if it had an error, or the user interrupts. */
+int	 file_is_bad(const struct file *f);
+
+/* Returns 1 if all of it has been copied, whatever else has gone wrong. */
+int	 file_is_whole(const struct file *f);
+
+/* Notes that bytes from an offset on are not there. */
+void	 file_gap(struct file *f, uint64_t offset);
+
+/*
+ * Notes that a server has refused to read or write data. fmt is the message,
+ * with a path and the status.
+ */
+void	 file_refused(struct file *f, const struct request *req,
+	    const struct reply *reply, const char *fmt, const char *path);
+
+/* Returns the bytes at the begin of the target that are there. */
+uint64_t file_there(const struct file *f);
+
+/*
+ * Returns 1 if what ends a small file may be sent over a stream before its data
+ * is acknowledged: its server carries out requests in order.
+ */
+int	 file_may_hurry(const struct file *f, const struct stream *s);
+
+/* Returns 1 if a file may ask for, or send, len bytes over a stream. */
+int	 file_may_ask(const struct file *f, struct stream *s, size_t len);
+
+/*
+ * Chooses the next range of the file for a stream, whose part is p. Returns its
+ * length and sets *offset, or returns 0 if there is none now.
+ */
+size_t	 file_range(struct file *f, struct part *p, uint64_t *offset);
+
+/* Returns 1 if there may be ranges that are not requested, else 0. */
+int	 file_has_range(const struct file *f);
+
+/* Notes that len bytes from an offset on have been copied. */
+void	 file_moved(struct file *f, uint64_t offset, size_t len);
+
+/* Notes that nothing from an offset on will be requested. */
+void	 file_range_end(struct file *f, uint64_t offset);
+
+/*
+ * Returns how many of a target's `have` bytes can't have gaps: several streams
+ * may have left some in the last FILE_SPAN bytes of a large one.
+ */
+uint64_t file_without_gaps(const struct file *f, uint64_t have);
+
+/* Notes that the first bytes of the target are there, and stay. */
+void	 file_keep(struct file *f, uint64_t keep);
+
+/* Notes that a range has to be requested again. */
+void	 file_range_lost(struct file *f, uint64_t offset, size_t len);
+
+/* Notes that len bytes are requested, of those that are ahead. */
+void	 file_requested(struct file *f, size_t len);
+
+/* Asks for the source to be opened, or if flags has WRITE for the target. */
+void	 file_open(struct file *f, struct stream *s, u_int flags,
+	    copy_got *got);
+
+/*
+ * Takes the reply to an OPEN. Returns the part, or NULL if there is none: the
+ * file then ends, or is put off. what is the word for the path.
+ */
+struct part *file_opened(struct file *f, struct request *req,
+	    struct reply *reply, const char *what, const char *path);
+
+/* Sends CLOSE for the part of a stream, if it is open. */
+void	 file_close_part(struct file *f, struct stream *s);
+
+/*
+ * Closes the file on all streams but its home. Returns 1 until all replies are
+ * there.
+ */
+int	 file_close_others(struct file *f);
+
+/*
+ * Asks for the file to be opened on one more stream, if that is of use. Returns
+ * 1 if it did.
+ */
+int	 file_join(struct file *f, struct stream *s);
+
+/* A request for data was not answered, as its stream is lost. */
+void	 file_request_lost(struct file *f, const struct request *req);
+
+/* Data may be copied from now on: the target is there. */
+void	 file_begin_moving(struct file *f);
+
+/*
+ * Ends a file that is ENDING once all replies are there, or starts it again if
+ * it has to be copied again.
+ */
+void	 file_check_end(struct file *f);
+
+#endif /* COPY_FILE_H */

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "misc.h"
+#include "progressmeter.h"
+#include "utf8.h"
+#include "xmalloc.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "sftp-client.h"
+#include "copy-item.h"
+
+extern int showprogress;
+
+/* So many items are put off before they are started again. */
+#define AGAIN_MAX	64
+
+/* Adds n to the counts of pending items, of an item and of those above it. */
+static void
+count_pending(struct item *item, int n)
+{
+	for (; item != NULL; item = item->parent) {
+		/* It may be before the cursor. */
+		if (item->pending == 0 && item->parent != NULL)
+			item->parent->cursor = NULL;
+		item->pending += n;
+	}
+}
+
+struct item *
+copy_item_new(struct copy *copy, struct item *parent, struct item *after,
+    const struct item_ops *ops, const char *src, const char *dst,
+    const Attrib *a)
+{
+	struct item *item = xcalloc(1, ops->size);
+
+	item->ops = ops;
+	item->copy = copy;
+	item->parent = parent;
+	TAILQ_INIT(&item->children);
+	item->src = xstrdup(src);
+	item->dst = xstrdup(dst);
+	if (a != NULL)
+		item->a = *a;
+	if (after != NULL) {
+		TAILQ_INSERT_AFTER(&parent->children, after, item, sibling);
+		parent->cursor = NULL;
+	} else if (parent != NULL)
+		TAILQ_INSERT_TAIL(&parent->children, item, sibling);
+	if (parent != NULL) {
+		parent->running++;
+		item->depth = parent->depth + 1;
+	}
+	item->pending = 1;
+	count_pending(parent, 1);
+	return item;
+}
+
+struct item *
+copy_item_next(struct copy *copy)
+{
+	struct item *item = copy->root, *child;
+
+	if (item->pending == 0)
+		return NULL;
+	while (item->state != ITEM_PENDING) {
+		if ((child = item->cursor) == NULL)
+			child = TAILQ_FIRST(&item->children);
+		while (child->pending == 0)
+			child = TAILQ_NEXT(child, sibling);
+		item->cursor = child;
+		item = child;
+	}
+	return item;
+}
+
+void
+copy_item_start(struct item *item)
+{
+	if (item->state == ITEM_PENDING)
+		count_pending(item, -1);
+	item->state = ITEM_ACTIVE;
+	item->ops->start(item);
+}
+
+void
+copy_item_unqueue(struct item *item)
+{
+	if (item->queue != NULL)
+		TAILQ_REMOVE(item->queue, item, entry);
+	item->queue = NULL;
+}
+
+static void
+enter_queue(struct item *item, struct items *queue)
+{
+	if (item->queue == queue)
+		return;
+	copy_item_unqueue(item);
+	TAILQ_INSERT_TAIL(queue, item, entry);
+	item->queue = queue;
+}
+
+void
+copy_item_queue(struct item *item)
+{
+	enter_queue(item, &item->copy->sending);
+}
+
+static void
+release(struct item *item)
+{
+	if (item->writes)
+		TAILQ_REMOVE(&item->copy->writers, item, writer);
+	item->writes = 0;
+}
+
+void
+copy_item_opened(struct item *item)
+{
+	item->others = item->copy->open++;
+	item->counted = 1;
+}
+
+void
+copy_item_closed(struct item *item)
+{
+	item->copy->open -= item->counted;
+	item->copy->granted -= item->granted;
+	item->counted = item->granted = 0;
+}
+
+void
+copy_item_put_off(struct item *item)
+{
+	copy_item_closed(item);
+	item->state = ITEM_AGAIN;
+	item->again = 1;
+	if (++item->copy->put_off == AGAIN_MAX)
+		item->copy->retrying = 1;
+	enter_queue(item, &item->copy->again);
+}
+
+void
+copy_item_granted(struct item *item)
+{
+	struct copy *copy = item->copy;
+
+	copy->alone = 0;
+	copy->granted += !item->granted;
+	item->granted = 1;
+	copy->proven = MAXIMUM(copy->proven, copy->granted);
+	if (copy->open_max < copy->open_limit && copy->open >= copy->open_max)
+		copy->open_max++;
+}
+
+/* Returns 1 if an item is to be put off that was refused what may be scarce. */
+static int
+is_scarce(struct item *item, u_int others)
+{
+	struct copy *copy = item->copy;
+
+	copy->alone = 0;
+	copy_item_closed(item);
+	if (others == 0 || copy->stopping)
+		return 0;
+	copy->open_max = MAXIMUM(MAXIMUM(copy->open, copy->open_max / 2), 1);
+	return 1;
+}
+
+int
+copy_item_refused(struct item *item)
+{
+	const struct copy *copy = item->copy;
+	/* A server that gave more handles at once has not run out of them. */
+	int enough = copy->nstreams == 1 && item->others < copy->proven;
+
+	return is_scarce(item, enough ? 0 : item->others);
+}
+
+int
+copy_item_not_opened(struct item *item, const char *what, const char *path)
+{
+	int e = errno;
+
+	if ((e == EMFILE || e == ENFILE) &&
+	    is_scarce(item, item->copy->open - item->counted))
+		return 1;
+	copy_item_fail(item, "%s \"%s\": %s", what, path, strerror(e));
+	return 0;
+}
+
+void
+copy_item_fail(struct item *item, const char *fmt, ...)
+{
+	va_list args;
+
+	if (item->why != NULL)
+		return;
+	va_start(args, fmt);
+	xvasprintf(&item->why, fmt, args);
+	va_end(args);
+}
+
+void
+copy_item_end(struct item *item)
+{
+	struct item *parent = item->parent;
+
+	if (item->why != NULL) {
+		error("%s", item->why);
+		item->failed = 1;
+	}
+	copy_item_unqueue(item);
+	copy_item_closed(item);
+	release(item);
+	if (item->again)
+		item->copy->alone = 0;
+	item->state = ITEM_DONE;
+	item->copy->unshown++;
+	if (!showprogress && item->copy->flags.print != 1 && parent != NULL)
+		enter_queue(item, &item->copy->ended);
+	if (parent == NULL)
+		return;
+	parent->running--;
+	if (item->failed)
+		parent->failed = 1;
+	parent->ops->child(parent);
+}
+
+/* The pending items go, last first. */
+static void
+drop_pending(struct item *item)
+{
+	struct item *child, *next;
+
+	TAILQ_FOREACH_SAFE(child, &item->children, sibling, next)
+		drop_pending(child);
+	if (item->state != ITEM_PENDING && item->state != ITEM_AGAIN)
+		return;
+	if (item->state == ITEM_PENDING)
+		count_pending(item, -1);
+	item->failed = 1;
+	copy_item_end(item);
+}
+
+static void
+stop_active(struct item *item, const struct stream *lost)
+{
+	struct item *child, *next;
+
+	TAILQ_FOREACH_SAFE(child, &item->children, sibling, next)
+		stop_active(child, lost);
+	if (item->state == ITEM_ACTIVE && item->ops->stop != NULL)
+		item->ops->stop(item, lost);
+}
+
+void
+copy_item_stop(struct copy *copy, const struct stream *lost)
+{
+	if (lost == NULL) {
+		copy->stopping = 1;
+		drop_pending(copy->root);
+	}
+	stop_active(copy->root, lost);
+}
+
+void
+copy_item_free(struct item *item)
+{
+	struct item *child, *next;
+
+	TAILQ_FOREACH_SAFE(child, &item->children, sibling, next)
+		copy_item_free(child);
+	copy_item_unqueue(item);
+	release(item);
+	if (item->parent != NULL) {
+		if (item->parent->cursor == item)
+			item->parent->cursor = TAILQ_NEXT(item, sibling);
+		TAILQ_REMOVE(&item->parent->children, item, sibling);
+	}
+	free(item->src);
+	free(item->dst);
+	free(item->why);
+	free(item);
+}
+
+struct item *
+copy_item_front(struct copy *copy)
+{
+	struct item *item = copy->root, *child;
+
+	for (;;) {
+		if (item->announce) {
+			mprintf("%s %s\n", copy->kind == COPY_PUT ?
+			    "Entering" : "Retrieving", item->src);
+			item->announce = 0;
+		}
+		if ((child = TAILQ_FIRST(&item->children)) == NULL)
+			return item;
+		item = child;
+	}
+}
+
+/* The part of a path that the meter shows */
+static const char *
+meter_name(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name == NULL || name[1] == '\0' ? path : name + 1;
+}
+
+/* Shows the meter of the item that is in front. */
+static void
+show_meter(struct item *item)
+{
+	struct copy *copy = item->copy;
+
+	if (item->metered && copy->metered != item) {
+		copy->metered = item;
+		start_progress_meter(meter_name(item->src), item->size,
+		    &item->done);
+	}
+	if (item->state != ITEM_DONE || copy->metered != item)
+		return;
+	stop_progress_meter();
+	copy->metered = NULL;
+}
+
+void
+copy_item_show(struct copy *copy)
+{
+	struct item *item, *next;
+
+	TAILQ_FOREACH_SAFE(item, &copy->ended, entry, next) {
+		copy->unshown--;
+		copy_item_free(item);
+	}
+	for (;;) {
+		item = copy_item_front(copy);
+		show_meter(item);
+		/* What has ended behind it can't be shown. */
+		copy->retrying |= item->state == ITEM_AGAIN &&
+		    copy->unshown != 0;
+		if (item->state != ITEM_DONE || item == copy->root)
+			return;
+		copy->unshown--;
+		copy_item_free(item);
+	}
+}
+
+int
+copy_item_claim(struct item *item, int fd)
+{
+	struct item *other;
+	struct stat st;
+
+	if (fstat(fd, &st) == -1 || !S_ISREG(st.st_mode))
+		return 0;
+	item->dev = st.st_dev;
+	item->ino = st.st_ino;
+	if (!item->writes)
+		TAILQ_INSERT_TAIL(&item->copy->writers, item, writer);
+	item->writes = 1;
+	for (other = TAILQ_FIRST(&item->copy->writers); other != item;
+	    other = TAILQ_NEXT(other, writer)) {
+		if (other->dev == item->dev && other->ino == item->ino) {
+			item->copy->retrying = 1;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int
+copy_times(const char *path, const Attrib *a)
+{
+	const struct timeval tv[2] = {
+		{ .tv_sec = a->atime }, { .tv_sec = a->mtime }
+	};
+
+	return (a->flags & SSH2_FILEXFER_ATTR_ACMODTIME) ?
+	    utimes(path, tv) : 0;
+}

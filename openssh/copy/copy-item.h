@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#ifndef COPY_ITEM_H
+#define COPY_ITEM_H
+
+#include <sys/types.h>
+
+#include <stdint.h>
+
+#include "openbsd-compat/sys-queue.h"
+
+#include "copy-flags.h"
+#include "copy-stream.h"
+
+/*
+ * A copy, and its items: files and directories, as a tree. Items are started in
+ * the order in which stock copies them, and shown to the user in that order.
+ * Several are in progress at once.
+ */
+
+enum copy_kind {
+	COPY_GET,		/* from the server of stream 0 */
+	COPY_PUT,		/* to it */
+	COPY_CROSS		/* from that of stream 0 to that of stream 1 */
+};
+
+enum item_state {
+	ITEM_PENDING,		/* not started */
+	ITEM_AGAIN,		/* to be started again when no other is left */
+	ITEM_ACTIVE,
+	ITEM_DONE
+};
+
+/* What an item does, by what it is. None of these waits. NULL: nothing */
+struct item_ops {
+	size_t	 size;		/* bytes: struct file, for instance */
+
+	/* Starts it. */
+	void	(*start)(struct item *item);
+
+	/*
+	 * Sends one request, or those that belong together, over a stream.
+	 * Returns 1 if it did, and 0 if it has nothing for that stream now.
+	 */
+	int	(*send)(struct item *item, struct stream *s);
+
+	/* Takes note that a child has ended. */
+	void	(*child)(struct item *item);
+
+	/* Takes note that a stream is lost; NULL: that the user interrupts. */
+	void	(*stop)(struct item *item, const struct stream *lost);
+};
+
+TAILQ_HEAD(items, item);
+
+struct item {
+	const struct item_ops *ops;
+	struct copy *copy;
+	struct item *parent;	/* the directory that it is in; NULL: none */
+	struct items children;	/* those that have not been shown yet */
+	struct item *cursor;	/* none before it is pending; NULL: the first */
+	TAILQ_ENTRY(item) sibling;
+	TAILQ_ENTRY(item) entry;	/* in one of the copy's queues */
+	struct items *queue;	/* that queue, or NULL */
+	enum item_state state;
+	char *src, *dst;	/* paths */
+	Attrib a;		/* attributes of src */
+	u_int depth;		/* directories above it */
+	u_int pending;		/* items not started: it and those below */
+	u_int running;		/* children that have not ended */
+	u_int inflight;		/* requests that have not been answered */
+	char *why;		/* message: why it was not copied; or NULL */
+	int failed;		/* 1: it, or an item below, was not copied */
+	int counted;		/* 1: it counts in copy->open, */
+	int granted;		/* 1: and in copy->granted */
+	u_int others;		/* how many did, when it asked to be opened */
+	int again;		/* 1: it was put off */
+	int ready;		/* 1: its target is there */
+	int announce;		/* 1: its name is to be printed */
+	int metered;		/* 1: it has a progress meter */
+	uint64_t size;		/* bytes, for the meter */
+	off_t done;		/* bytes copied, for the meter */
+	int writes;		/* 1: it writes, or will, to dev, ino */
+	dev_t dev;
+	ino_t ino;
+	TAILQ_ENTRY(item) writer;
+};
+
+struct copy {
+	enum copy_kind kind;
+	struct copy_flags flags;
+	int tree;		/* 1: it began with a directory */
+	struct stream *streams[COPY_STREAMS];
+	u_int nstreams;
+	struct item *root;
+	struct items sending;	/* items that may have requests to send */
+	struct items again;	/* items that were put off */
+	struct items ended;	/* if they need not be shown in order */
+	struct items writers;	/* items that write to a local file */
+	u_int open;		/* items with an open handle or descriptor, or
+				 * that have asked for one */
+	u_int granted;		/* those to which a server gave a handle */
+	u_int proven;		/* most of these at a time */
+	u_int open_max;		/* most of them now */
+	u_int open_limit;	/* most of them ever */
+	u_int descriptors;	/* that it may use */
+	u_int put_off;		/* number of items that were put off */
+	int retrying;		/* 1: none but these are started */
+	int alone;		/* 1: one of them is opened */
+	u_int unshown;		/* items that ended and have not been shown */
+	struct item *metered;	/* the item whose meter is shown, or NULL */
+	u_int most;		/* streams that it may have */
+	int wants_more;		/* 1: further streams are of use, */
+	int no_more;		/* 1: but no other can be started */
+	int stopping;		/* 1: the user has interrupted */
+};
+
+/* Directories; files from a server, to here or another one; and to a server */
+extern const struct item_ops copy_dir_ops, copy_get_ops, copy_put_ops;
+
+/*
+ * Makes an item, and adds it to its parent behind `after`, or if that is NULL
+ * as its last child.
+ */
+struct item *copy_item_new(struct copy *copy, struct item *parent,
+	    struct item *after, const struct item_ops *ops, const char *src,
+	    const char *dst, const Attrib *a);
+
+/* Returns the first item that is pending, or NULL. */
+struct item *copy_item_next(struct copy *copy);
+
+/* Returns the item that is shown next. */
+struct item *copy_item_front(struct copy *copy);
+
+/* Starts an item. */
+void	 copy_item_start(struct item *item);
+
+/* Notes that an item may have something to send, or has not. */
+void	 copy_item_queue(struct item *item);
+void	 copy_item_unqueue(struct item *item);
+
+/* Puts an item off, until no other can be copied. */
+void	 copy_item_put_off(struct item *item);
+
+/*
+ * Notes why an item can't be copied. The user is told when it ends. Only the
+ * first reason counts.
+ */
+void	 copy_item_fail(struct item *item, const char *fmt, ...)
+	    __attribute__((format(printf, 2, 3)));
+
+/* Notes that an item has ended, and tells its parent. */
+void	 copy_item_end(struct item *item);
+
+/*
+ * Tells all items in progress that a stream has been lost; NULL: that the user
+ * interrupts. Then those that are not started are dropped.
+ */
+void	 copy_item_stop(struct copy *copy, const struct stream *lost);
+
+/* Shows what has ended, in order, and frees it. */
+void	 copy_item_show(struct copy *copy);
+
+/* Frees an item and those below it. */
+void	 copy_item_free(struct item *item);
+
+/*
+ * Notes that an item is about to write to a local file. Returns 0, or -1 if it
+ * has to wait for another item that writes to the same file.
+ */
+int	 copy_item_claim(struct item *item, int fd);
+
+/* Notes that an item opens a handle or descriptor, or has none any more. */
+void	 copy_item_opened(struct item *item);
+void	 copy_item_closed(struct item *item);
+
+/* Notes that a server has opened a handle. More may be open then. */
+void	 copy_item_granted(struct item *item);
+
+/*
+ * Takes note that a server did not open an item. Returns 1 if it is to be put
+ * off, as others were open when it asked, and 0 if the refusal is final.
+ */
+int	 copy_item_refused(struct item *item);
+
+/*
+ * Takes note that a path could not be opened here, as errno tells. Returns 1 if
+ * the item is to be put off. Or else it has failed; `what` is for the message.
+ */
+int	 copy_item_not_opened(struct item *item, const char *what,
+	    const char *path);
+
+/* Sets the times of a local path, if a has them. Returns as utimes(2). */
+int	 copy_times(const char *path, const Attrib *a);
+
+#endif /* COPY_ITEM_H */
