@@ -184,8 +184,10 @@ class Spec(Path):
     logins: int = moves(Whole(0, 99), "log in this often before; with 0, "
                         "only ARP resolves the address", OPENSSH)
     agent: bool = moves(FLAG, "the user's key is in an agent only", OPENSSH)
-    connections: int = moves(
-        Whole(1, 8), "`-X connections=`, of a client of ours", COPIES)
+    streams: int = moves(
+        Whole(1, 8), "`-X streams=`, of a client of ours", COPIES)
+    shared: bool = moves(FLAG, "through a ControlMaster, which is there",
+                         COPIES)
     # What else happens
     reader: dict = moves(
         READER, "a slow reader: reads `rate` bytes a second; or stops after "

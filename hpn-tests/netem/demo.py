@@ -35,7 +35,7 @@ MORE = {
         "ours, raised": {"client": "openssh", "server": "openssh"},
     },
     "scp up": {
-        "client, 8": {**CASES["client only"], "connections": 8},
+        "client, 8": {**CASES["client only"], "streams": 8},
     },
 }
 LEGEND = """\
@@ -44,7 +44,7 @@ Debian:       stock at both ends, TCP's buffers as Linux has them: at most
 packages:     our packages at both ends, which raise both to 64 MiB
 client only:  our packages at the client; the server is stock, and its buffers
               are as Linux has them
-client, 8:    the same with "-X connections=8"
+client, 8:    the same with "-X streams=8"
 raised, raw:  TCP's buffers are raised to 512 MiB at both ends"""
 DEMO = os.path.join(lab.BUILD, "demo")
 

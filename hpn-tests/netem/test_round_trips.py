@@ -60,10 +60,10 @@ def copy(direction, count):
                              logins=0)}
 
 
-@scenario("scp-1k-put", "netem", 13.3, **copy("put", 1000))
-@scenario("scp-1k-get", "netem", 13.3, **copy("get", 1000))
-@scenario("scp-1m-put", "netem", 19.4, **copy("put", 10**6))
-@scenario("scp-1m-get", "netem", 20.4, **copy("get", 10**6))
+@scenario("scp-1k-put", "netem", 10.3, **copy("put", 1000))
+@scenario("scp-1k-get", "netem", 10.3, **copy("get", 1000))
+@scenario("scp-1m-put", "netem", 17.4, **copy("put", 10**6))
+@scenario("scp-1m-get", "netem", 17.4, **copy("get", 10**6))
 def test_copy(scene, measured):
     """Round trips of a login and the copy of 1 KB or 1 MB"""
     measured.at_most("round trips", scene["copy"].result["seconds"] / RTT_S,

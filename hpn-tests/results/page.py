@@ -169,12 +169,13 @@ carries.
 """
 
 COPIES = """\
-# Copies over several connections
+# Copies over several streams
 
-Of `make check-copies`: scp in the lab's time, over eight connections
-(`-X connections=8`) and with TCP's buffers as our package sets them. Seconds
-are those of the whole command; the last column says what was required. A row is
-one run, or one for each seed where packets are lost.
+Of `make check-copies`: scp in the lab's time, over four and eight streams
+(`-X streams=N`), and with TCP's buffers as our package sets them. Seconds are
+those of the whole command; the last column says what was required. A row is one
+run, or one for each seed where packets are lost. Rows without `four` are of the
+engine before this one, whose option was `-X connections=8`.
 
 | row | path | seconds | measured |
 |---|---|---|---|\

@@ -60,20 +60,20 @@ def test_sanitized():
 def rows_of_copies():
     """Those that `make check-copies` measures."""
     rows = set()
-    for name in ("connections", "buffers"):
+    for name in ("several", "buffers"):
         with open(os.path.join(NETEM, f"test_{name}.py")) as f:
             rows |= set(re.findall(r'^@scenario\("(.*?)"', f.read(), re.M))
     return {row for row in rows if not row.startswith("says-")}
 
 
 def test_copies():
-    """All rows were measured, and nothing was missed; eight connections take
+    """All rows were measured, and nothing was missed; eight streams take
     at most a fifth of stock's time."""
     rows = {r["row"]: r for r in page.read("copies")}
     assert set(rows) == rows_of_copies()
     assert [r["row"] for r in rows.values() if r["missed"]] == []
     for direction in ("get", "put"):
-        took_s = rows[f"connections-{direction}"]["seconds"]
+        took_s = rows[f"streams-{direction}"]["seconds"]
         assert took_s["eight"] <= took_s["stock"] / 5
 
 

@@ -290,6 +290,9 @@ def start_master(spec):
     master = on("client", logged(spec, "-M", "-S", MASTER, "-N") + ["server"],
                 stdin=subprocess.DEVNULL)
     wait_until("the master", lambda: os.path.exists(MASTER))
+    time.sleep(3 * spec["rtt_us"] / 1e6)    # what it asks is answered
+    with open(out("shared"), "w") as f:
+        f.write(f"{time.monotonic():.6f}")
     return master
 
 
@@ -303,9 +306,6 @@ def ssh(spec):
     if "channels" not in spec:
         return session(spec, logged(spec))
     start_master(spec)
-    time.sleep(3 * spec["rtt_us"] / 1e6)    # what it asks is answered
-    with open(out("shared"), "w") as f:
-        f.write(f"{time.monotonic():.6f}")
     return [process for i in range(spec["channels"])
             for process in session(spec, through_master(spec), i)]
 
@@ -350,8 +350,11 @@ def copy(spec):
         argv.append("-rp")
     argv = [f"{spec['client']}/{argv[0]}", "-vv", "-S",
             f"{spec['client']}/ssh", "-F", f"{LAB}/ssh_config"] + argv[1:]
-    if "connections" in spec:
-        argv += ["-X", f"connections={spec['connections']}"]
+    if spec.get("shared"):
+        start_master(spec)
+        argv += ["-o", f"ControlPath={MASTER}"]
+    if "streams" in spec:
+        argv += ["-X", f"streams={spec['streams']}"]
     if spec["tool"] == "sftp":
         with open(f"{LAB}/batch", "w") as f:
             f.write(f"{spec['direction']} {SOURCE} {path}\n")

@@ -170,7 +170,7 @@ def prepare(spec):
         payload.make_tree(tools.SOURCE, *spec["tree"])
     else:
         payload.make(tools.SOURCE, spec["bytes"],
-                     holes="connections" not in spec)
+                     holes="streams" not in spec)
     if "disk" in spec:
         net.sh(f"mkdir {LAB}/small; "
                f"mount -t tmpfs -o size={spec['disk']} small {LAB}/small")
