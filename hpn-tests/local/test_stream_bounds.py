@@ -135,7 +135,9 @@ def test_disk_full_in_a_tree(place, direction):
         assert len(data) == os.path.getsize(source) or \
             f'dest{name}"' in error, name
         there += len(data)
-    assert 8 * MIB < there <= 24 * MIB
+    # Of the large file, four streams each write a part at the same time: the
+    # first gap may be at a quarter of what was written.
+    assert 24 * MIB / 4 < there <= 24 * MIB
 
 
 def peak_kib(place, direction, streams):
