@@ -158,7 +158,7 @@ def test_the_limit_is_for_the_sum(place, direction, what):
     assert len(place.pids()) == 4
 
 
-# Lanes that are no good
+# Streams that are no good
 
 @BOTH
 @pytest.mark.parametrize("more", [
@@ -265,7 +265,7 @@ def test_a_stream_that_is_lost_before_its_close_is_answered(large):
 @pytest.mark.parametrize("what", ["file", "tree"])
 @pytest.mark.parametrize("limit,least,most", [(12, 1, 1), (24, 2, 7)])
 def test_few_descriptors(place, direction, what, limit, least, most):
-    """Lanes leave some for files."""
+    """Streams leave some for files."""
     if what == "tree":
         tree(place.source, 60)
     else:

@@ -91,7 +91,7 @@ descriptors(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
 		return FILES_MAX;
-	/* Whoever started this may have left any of them open. */
+	/* The parent process may have left any of them open. */
 	for (fd = 0; fd < rl.rlim_cur && free < SHARE * FILES_MAX; fd++)
 		free += fcntl(fd, F_GETFD) == -1;
 	return MAXIMUM(free / SHARE, 1);

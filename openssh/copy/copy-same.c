@@ -15,7 +15,7 @@
 #include "sftp-common.h"
 #include "copy-same.h"
 
-/* A file grows for a while if so many bytes of it have not been sent. */
+/* Bytes of a file still to be sent, at least, if it is to be seen growing */
 #define GROWS		(4 * 1024 * 1024)
 
 /* Looks at a target that does not grow, and looks that see what can't be */

@@ -17,7 +17,7 @@
 #include "xmalloc.h"
 #include "sftp-incomplete.h"
 
-#define FILES_MAX	512	/* more than there are jobs */
+#define FILES_MAX	512	/* more than are open at once */
 
 /*
  * Lines to print. A signal handler finds a line whole or not at all: it is set
