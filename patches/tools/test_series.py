@@ -11,8 +11,8 @@ import tempfile
 import pytest
 
 import trees
-from trees import (BASES, DEBIAN, PATCHES, TOP, any_form, candidates, overrides,
-                   series, wanted)
+from trees import (BASES, DEBIAN, PATCHES, TOP, any_form, forms_of, overrides,
+                   parts, series, wanted, without_line_numbers)
 
 MOST = 19
 FIELDS = {"Description": ("Description", "Subject"),
@@ -29,10 +29,6 @@ def text(name):
         return f.read()
 
 
-def without_line_numbers(patch):
-    return re.sub(r"^@@ .*? @@", "@@", patch, flags=re.M)
-
-
 def break_context(path):
     """Makes a line of context one that is nobody's."""
     lines = path.read_text().splitlines(keepends=True)
@@ -41,51 +37,56 @@ def break_context(path):
     path.write_text("".join(lines))
 
 
-def applies(tree, path):
+def part(path, file):
+    return parts(text(path))[file]
+
+
+def applies(tree, hunks):
     """Without fuzz, at whatever lines."""
     return subprocess.run(
-        ["patch", "-p1", "-F0", "--dry-run", "-f", "-i", path], cwd=tree,
-        capture_output=True).returncode == 0
+        ["patch", "-p1", "-F0", "--dry-run", "-f"], cwd=tree, input=hunks,
+        text=True, capture_output=True).returncode == 0
 
 
 @functools.cache
 def pushed(base):
     """What came of pushing each patch on a base, in order: (name, what quilt
-    said, the patch before and after refreshing it, and whether the form that
-    it stands in for applies there)."""
+    said, the patch before and after refreshing it, and of which files a later
+    form's part, which another stands in for, applies there)."""
     with tempfile.TemporaryDirectory() as folder:
         laid = trees.Laid(base, os.path.join(folder, "tree"))
         found = []
         for quilts in laid.names():
             name, path = os.path.basename(quilts), laid.path(quilts)
-            instead = [applies(laid.tree, p)
-                       for p in candidates(base, name)[1:2]]
+            instead = [file for file, paths in forms_of(base, name).items()
+                       if paths[1:] and applies(laid.tree,
+                                                part(paths[1], file))]
             before = path.read_text()
             push = laid.quilt("push", "--fuzz=0", "-v", quilts)
             said = push.stdout + push.stderr
             assert push.returncode == 0, said
-            refresh = laid.quilt("refresh", "-p", "ab", "--no-timestamps",
-                                 "--no-index")
+            refresh = laid.refresh()
             assert refresh.returncode == 0, refresh.stderr
             found.append((name, said, before, path.read_text(),
-                          any(instead)))
-        assert [name for name, *_ in found] == wanted(base)
+                          instead))
+        assert [name for name, *_ in found] == list(wanted(base))
         return found
 
 
-def has_lines_of(base, name):
-    """Whether the patch's form has the line numbers of that base: of the first
-    that it serves, unless Debian's, whose are given to its source package."""
+def has_lines_of(base, name, file):
+    """Whether the patch's part for a file has the line numbers of that base: of
+    the first that takes it, unless Debian's, whose are given to its source
+    package."""
     return base not in DEBIAN and base == next(
-        b for b in BASES
-        if candidates(b, name)[:1] == candidates(base, name)[:1])
+        b for b in BASES if forms_of(b, name).get(file, [None])[0] ==
+        forms_of(base, name)[file][0])
 
 
 def test_series_lists_every_patch():
     """A patch without a main form mends what upstream's newest has mended."""
     assert sorted(MAIN) == sorted(
         n for n in os.listdir(PATCHES) if n.endswith(".patch"))
-    assert wanted(BASES[0]) == MAIN
+    assert list(wanted(BASES[0])) == MAIN
     assert all(any_form(name) for name in series())
 
 
@@ -117,22 +118,29 @@ def test_applies_and_refreshes(base):
     for name, said, before, after, _ in pushed(base):
         for word in ("fuzz ", "FAILED"):
             assert word not in said, said
-        form = text(candidates(base, name)[0])
+        form = wanted(base)[name]
         assert without_line_numbers(after) == without_line_numbers(form), name
         if base in DEBIAN:
             assert "offset" not in said and after == before, said
-        if has_lines_of(base, name):
-            assert "offset" not in said and after == form, said
+        elif base == BASES[0]:
+            assert "offset" not in said, said
+        for file, hunks in list(parts(after).items())[1:]:
+            if has_lines_of(base, name, file):
+                assert hunks == parts(form)[file]
 
 
 @pytest.mark.parametrize("name", overrides())
 def test_override_is_needed(name):
-    """On a base that it serves, the form that it stands in for does not
-    apply, or there is none."""
-    serves = [base for base in BASES if candidates(
-        base, os.path.basename(name))[:1] == [os.path.join(PATCHES, name)]]
-    assert [base for base in serves for of, *_, instead in pushed(base)
-            if of == os.path.basename(name) and not instead]
+    """On a base that it serves, the part that each of its parts stands in for
+    does not apply, or there is none. It has a header only if there is no main
+    form."""
+    path, patch = os.path.join(PATCHES, name), os.path.basename(name)
+    assert (parts(text(name))[None] == "") == (patch in MAIN)
+    for file in list(parts(text(name)))[1:]:
+        serves = [base for base in BASES
+                  if forms_of(base, patch).get(file, [None])[0] == path]
+        assert [base for base in serves for of, *_, instead in pushed(base)
+                if of == patch and file not in instead], file
 
 
 def test_fuzz_is_refused(tmp_path):
@@ -149,18 +157,20 @@ def test_lay_refuses_fuzz(tmp_path):
     trees.source(base)
     for name in ("debian", "openssh", "patches"):
         shutil.copytree(os.path.join(TOP, name), tmp_path / name)
-    path = os.path.relpath(candidates(base, series()[1])[0], TOP)
-    break_context(tmp_path / path)
+    name = series()[1]
+    for path in tmp_path.glob(f"patches/**/{name}"):
+        break_context(path)
     done = subprocess.run(
         [tmp_path / "debian" / "tools" / "lay", base, tmp_path / "tree"],
         capture_output=True, text=True)
     assert done.returncode != 0
-    assert f"{path} does not apply" in done.stderr
+    assert f"{name} does not apply" in done.stderr
     assert "Hunk #1 FAILED" in done.stderr
     assert not [n for n in os.listdir(tmp_path) if n.startswith("tree")]
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", MAIN + [
+    path for path in overrides() if os.path.basename(path) not in MAIN])
 def test_header(name):
     header = text(name).split("\n---\n")[0]
     for field, spellings in FIELDS.items():
@@ -171,8 +181,7 @@ def test_header(name):
 @pytest.mark.parametrize("name", FORMS)
 def test_is_a_hook(name):
     """What can be a module in openssh/ is no file that a patch adds."""
-    body = text(name).split("\n---\n")[1]
-    assert not re.search(r"^--- /dev/null", body, re.M)
+    assert not re.search(r"^--- /dev/null", text(name), re.M)
 
 
 def edits(patches):

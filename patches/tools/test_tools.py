@@ -65,9 +65,12 @@ class Project:
         return done.returncode, done.stdout, done.stderr
 
     def forms(self, *arguments):
-        status, out, err = self.run("patches/tools/forms", *arguments)
+        """{name: text} of the patches as a base takes them."""
+        to = self.top / "forms"
+        to.mkdir(exist_ok=True)
+        status, out, err = self.run("patches/tools/forms", *arguments, to)
         assert status == 0, err
-        return [os.path.relpath(p, self.patches) for p in out.splitlines()]
+        return {name: (to / name).read_text() for name in out.splitlines()}
 
     def rebase(self, *arguments):
         """Exit status, and all it says but the head."""
@@ -81,18 +84,29 @@ def project(tmp_path):
 
 
 def test_first_folder_wins(project):
-    project.write("patches/older/b.patch", "")
-    assert project.forms("new") == ["a.patch", "b.patch"]
-    assert project.forms("old") == ["a.patch", "older/b.patch"]
-    project.write("patches/oldest/b.patch", "")
-    assert project.forms("old", "b.patch") == ["older/b.patch"]
-    assert project.forms("older", "b.patch") == ["oldest/b.patch"]
+    """File by file; the rest is the main form's."""
+    def part(file, line):
+        return patch(file, line).split("---\n", 1)[1]
+
+    header = patch("b.c").split("---\n", 1)[0] + "---\n"
+    main = header + part("b.c", "new b") + part("c.c", "new c")
+    project.write("patches/b.patch", main)
+    project.write("patches/older/b.patch", part("c.c", "old c") +
+                  part("d.c", "old d"))
+    assert project.forms("new") == {"a.patch": patch("a.c"), "b.patch": main}
+    assert project.forms("old")["b.patch"] == header + \
+        part("b.c", "new b") + part("c.c", "old c") + part("d.c", "old d")
+    project.write("patches/oldest/b.patch", part("b.c", "oldest b"))
+    assert project.forms("older")["b.patch"] == header + \
+        part("b.c", "oldest b") + part("c.c", "old c") + part("d.c", "old d")
 
 
 def test_up_to_a_group(project):
-    assert project.forms("--to", "core", "new") == ["a.patch"]
-    assert project.forms("--to", "the rest", "new") == ["a.patch", "b.patch"]
-    status, out, err = project.run("patches/tools/forms", "--to", "cor", "new")
+    assert list(project.forms("--to", "core", "new")) == ["a.patch"]
+    assert list(project.forms("--to", "the rest", "new")) == \
+        ["a.patch", "b.patch"]
+    status, out, err = project.run("patches/tools/forms", "--to", "cor", "new",
+                                   "tree")
     assert (status, out) == (1, "")
     assert err == 'patches/tools/forms: no group "# cor" in series\n'
 
@@ -108,13 +122,13 @@ def test_unknown_base(project, command):
 
 def test_base_without_types(project):
     project.write("patches/bases", "new older\n")
-    status, out, err = project.run("patches/tools/forms", "new")
+    status, out, err = project.run("patches/tools/forms", "new", "tree")
     assert (status, out) == (1, "") and "has neither asis nor c99" in err
 
 
 def test_missing_patch(project):
     os.unlink(project.patches / "b.patch")
-    status, _, err = project.run("patches/tools/forms", "new")
+    status, _, err = project.run("patches/tools/forms", "new", "tree")
     assert status == 1 and err == "patches/tools/forms: no b.patch\n"
 
 
@@ -122,19 +136,8 @@ def test_only_older_bases_need_it(project):
     """A patch with no main form is left out where no folder has it."""
     os.unlink(project.patches / "b.patch")
     project.write("patches/older/b.patch", "")
-    status, out, _ = project.run("patches/tools/forms", "new")
-    assert status == 0 and "b.patch" not in out
-    status, out, _ = project.run("patches/tools/forms", "older")
-    assert status == 0 and "older/b.patch" in out
-
-
-def test_python_reads_the_same(monkeypatch):
-    """As trees.py does, of the series as it is."""
-    for base in trees.BASES:
-        done = subprocess.run([f"{HERE}/forms", base], capture_output=True,
-                              text=True, check=True)
-        assert done.stdout.splitlines() == \
-            [trees.candidates(base, name)[0] for name in trees.wanted(base)]
+    assert list(project.forms("new")) == ["a.patch"]
+    assert list(project.forms("older")) == ["a.patch", "b.patch"]
 
 
 def test_types(project):
@@ -190,7 +193,7 @@ def test_rebase_tries_other_forms(project):
     project.write("patches/oldest/b.patch", patch("b.c", "\tlong n;"))
     status, out, _ = project.rebase(project.tree)
     assert (status, out[1:]) == (0, [
-        "a.patch: applies", "b.patch: applies, in the form of oldest",
+        "a.patch: applies", "b.patch: applies, in the form of older",
         "0 of 2 patches need work"])
 
 

@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -61,17 +62,45 @@ def groups(text=None):
 
 
 def candidates(base, name):
-    """Paths of the patch's forms that there are for a base. The first is the
-    one that serves."""
+    """Paths of the patch's forms that there are for a base, in order. Each
+    part of the patch comes from the first of them that has it."""
     paths = [os.path.join(PATCHES, folder, name)
              for folder in (*FOLDERS[base], ".")]
     return [os.path.normpath(p) for p in paths if os.path.exists(p)]
 
 
+@functools.cache
 def wanted(base):
-    """Names of the patches that a base takes, in order. One that has no main
-    form is left out where no folder of the base has it."""
-    return [name for name in series() if candidates(base, name)]
+    """{name: text} of the patches as a base takes them, in order."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = run(HERE, "./forms", base, folder).split()
+        return {name: pathlib.Path(folder, name).read_text() for name in names}
+
+
+def read(path):
+    return pathlib.Path(path).read_text()
+
+
+def without_line_numbers(patch):
+    return re.sub(r"^@@ .*? @@", "@@", patch, flags=re.M)
+
+
+def parts(text):
+    """{file of upstream's: hunks} of a patch's form, with its header as that
+    of None."""
+    found = re.split(r"^(?=--- a/(.*)\n)", text, flags=re.M)
+    return {None: found[0], **dict(zip(found[1::2], found[2::2]))}
+
+
+def forms_of(base, name):
+    """{file of upstream's: [path, ...]} of a patch: which forms for a base have
+    a part for the file, the one that it takes first."""
+    found = {}
+    for path in candidates(base, name):
+        for file in parts(read(path)):
+            found.setdefault(file, []).append(path)
+    found.pop(None, None)
+    return found
 
 
 def any_form(name):
@@ -120,11 +149,15 @@ def source(base):
 
 class Laid:
     """A base's tree with our modules and, not applied, the series. quilt
-    knows patches there as names()."""
+    knows patches there as names(). If it is there, it stays as it is."""
 
-    def __init__(self, base, tree, upto="", build=False):
+    def __init__(self, base, tree, upto="", build=False, there=False):
         self.base, self.tree = base, pathlib.Path(tree)
         debian = base in DEBIAN
+        self.folder = "debian/patches" if debian else "patches"
+        self.prefix = "openssh-bdp/" if debian else ""
+        if there:
+            return
         path = source(base)
         command = [os.path.join(TOP, "debian", "tools", "lay"), "--series",
                    base, tree]
@@ -134,8 +167,6 @@ class Laid:
         done = subprocess.run(command, capture_output=True, text=True,
                               env={**without_choice(), "UPTO": upto})
         assert done.returncode == 0, done.stderr
-        self.folder = "debian/patches" if debian else "patches"
-        self.prefix = "openssh-bdp/" if debian else ""
         pop = self.quilt("pop", *([f"{self.prefix}modules.patch"] if debian
                                   else ["-a"]))
         assert pop.returncode == 0, pop.stdout + pop.stderr
@@ -149,8 +180,19 @@ class Laid:
     def path(self, name):
         return self.tree / self.folder / name
 
+    def texts(self):
+        """{name: text} of the patches."""
+        return {os.path.basename(name): self.path(name).read_text()
+                for name in self.names()}
+
     def quilt(self, *args):
         return quilt(self.tree, self.folder, *args)
+
+    def refresh(self):
+        """Two lines of context are what each hunk has in common with most
+        bases."""
+        return self.quilt("refresh", "-p", "ab", "--no-timestamps",
+                          "--no-index", "-U", "2")
 
     def configure(self):
         run(self.tree, "./configure", *CONFIGURE)
