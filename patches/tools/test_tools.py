@@ -295,14 +295,17 @@ def test_table_counts(tmp_path):
 
 
 def test_pins_of_bases():
-    """Each base's source is pinned; the default one is upstream's."""
+    """Each base's source is pinned; the newest is the one that is built, and
+    takes the main form of each patch."""
     pins = {name[len("UPSTREAM-"):] for name in os.listdir(f"{TOP}/openssh")
             if name.startswith("UPSTREAM-")}
     with open(f"{TOP}/openssh/UPSTREAM") as f:
-        default = next(line.strip()[len("VERSION="):] for line in f
-                       if line.startswith("VERSION="))
-    assert default in trees.BASES
-    assert set(trees.BASES) <= {default} | pins | set(trees.DEBIAN)
+        named = dict(line.strip().split("=") for line in f
+                     if not line.startswith("#"))
+    assert named["VERSION"] == trees.BASES[0]
+    assert named["OLDER"] in trees.BASES[1:]
+    assert trees.FOLDERS[named["VERSION"]] == []
+    assert set(trees.BASES) == pins | set(trees.DEBIAN)
 
 
 def test_base_that_cannot_be_had(tmp_path, monkeypatch):
@@ -366,7 +369,7 @@ def test_lay_makes_configure(tmp_path):
 @pytest.mark.skipif(not os.path.exists(f"{TOP}/Makefile"),
                     reason="no Makefile: see ./bootstrap")
 @pytest.mark.parametrize("env,folder", [
-    ({}, "build"), ({"UPSTREAM": "10.0p1"}, "build"),
+    ({}, "build"), ({"UPSTREAM": "10.0p1"}, "build/10.0p1"),
     ({"UPSTREAM": ""}, "build"), ({"UPSTREAM": "10.5p1"}, "build/10.5p1"),
     ({"UPTO": "core"}, "build/core"),
     ({"UPSTREAM": "bookworm", "UPTO": "core"}, "build/bookworm/core")])
@@ -377,3 +380,42 @@ def test_builds_of_bases_do_not_collide(env, folder):
         input="bdp-show:\n\t@echo $(BUILD) $$BDP_BUILD\n", text=True,
         capture_output=True, env={**trees.without_choice(), **env})
     assert done.stdout == f"{folder} {folder}\n", done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists(f"{TOP}/Makefile"),
+                    reason="no Makefile: see ./bootstrap")
+def test_another_tarball_is_noticed(tmp_path):
+    """One that is given is taken whatever is there; the same one again, or
+    none, changes nothing: make would build all again."""
+    for name in ("Makefile", "debian/bases", "openssh/UPSTREAM"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(f"{TOP}/{name}", tmp_path / name)
+    for name in ("config.status", "configure"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    for name in ("configure.ac", "Makefile.in"):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (1, 1))
+    os.utime(tmp_path / "configure", (2, 2))
+    os.utime(tmp_path / "config.status", (3, 3))
+    fetch = tmp_path / "openssh" / "fetch"
+    fetch.write_text('#!/bin/sh\necho "${OPENSSH_TARBALL:-$PWD/old}"\n')
+    fetch.chmod(0o755)
+    link = tmp_path / "build" / "tarball"
+
+    def made(goal, given=""):
+        subprocess.run(["make", "-s", goal], cwd=tmp_path, check=True,
+                       capture_output=True, env={**trees.without_choice(),
+                                                 "OPENSSH_TARBALL": given})
+        return os.readlink(link), os.lstat(link).st_mtime_ns
+
+    for name in ("old", "new"):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (1, 1))
+    new = str(tmp_path / "new")
+    first = made("build/tarball")
+    assert first[0] == f"{tmp_path}/old" and made("build/tarball") == first
+    second = made("build/tarball", new)
+    assert second[0] == new and made("build/tarball", new) == second
+    assert made("build/tarball") == second
+    assert made("fetch")[0] == f"{tmp_path}/old"
