@@ -2,6 +2,7 @@
 
 import os
 
+import lab
 from scene import scenario
 from spec import transfer
 
@@ -10,7 +11,8 @@ OURS = 6.2
 # sshd before 10.1 has Nagle's algorithm on: what follows a small message waits
 # for its acknowledgement, twice in a login
 OLD = 10.6
-STOCK = 7.2 if os.environ.get("UPSTREAM") == "10.5p1" else OLD
+NEWEST = "10.5p1" in os.path.realpath(f"{lab.BUILD}/tarball")
+STOCK = 7.2 if NEWEST else OLD
 
 
 def login(server="openssh", logins=0, **fields):

@@ -72,12 +72,12 @@ def test_what_is_asked_for_and_missing_is_an_error(tmp_path, name):
     assert f"--without-{name}" in said
 
 
-def without(folder, program):
-    """A PATH with all that this one has but a program."""
+def without(folder, *programs):
+    """A PATH with all that this one has but programs."""
     folder.mkdir()
     for where in os.environ["PATH"].split(os.pathsep):
         for name in os.listdir(where) if os.path.isdir(where) else ():
-            if name != program and not os.path.lexists(folder / name):
+            if name not in programs and not os.path.lexists(folder / name):
                 os.symlink(os.path.join(where, name), folder / name)
     return str(folder)
 
@@ -91,6 +91,41 @@ def test_pkg_config_is_there(tmp_path, options, status):
                              path=without(tmp_path / "bin", "pkg-config"))
     assert got == status, said
     assert ("pkg-config is missing" in said) == bool(status), said
+
+
+NAMES = {"apt-get install": ["quilt", "libselinux1-dev", "libfido2-dev"],
+         "dnf install": ["quilt", "libselinux-devel", "libfido2-devel"],
+         "apk add": ["quilt", "libselinux-dev", "libfido2-dev"],
+         "pacman -S": ["quilt", "libfido2"]}     # Arch has no libselinux
+
+
+@pytest.mark.parametrize("manager", [*NAMES, None])
+def test_names_the_packages(tmp_path, manager):
+    """All that are missing at once, as the machine's package manager names
+    them, or as each does if it has none of the four."""
+    path = without(tmp_path / "bin", "quilt",
+                   *(m.split()[0] for m in NAMES))
+    if manager:
+        os.symlink("/bin/true", f"{path}/{manager.split()[0]}")
+    status, said, got = configure(
+        tmp_path, "--with-security-key-builtin", path=path,
+        there=[n for n in HEADERS if n not in ("selinux", "security-key-"
+                                               "builtin")],
+        missing=["selinux", "security-key-builtin"])
+    assert status != 0 and got is None
+    for name in ("selinux/selinux.h", "fido.h", "quilt"):
+        assert f"\n  {name} is missing" in said
+    for name, packages in NAMES.items():
+        line = f"\n  {name} {' '.join(packages)}\n"
+        assert (line in said) == (manager in (name, None)), said
+
+
+def test_without_a_compiler(tmp_path):
+    path = without(tmp_path / "bin", "cc", "gcc", "clang", "apt-get", "dnf")
+    os.symlink("/bin/true", f"{path}/dnf")
+    status, said, _ = configure(tmp_path, path=path)
+    assert status != 0 and "a C compiler is missing" in said
+    assert "\n  dnf install gcc make\n" in said
 
 
 def test_the_build_has_these_answers():

@@ -1,274 +1,495 @@
-"""make fetch, and what stops it: one clear line, and nothing left behind."""
+"""make fetch: each way to get a release, with a server of ours in place of
+upstream's site, a script in place of apt, and releases that a key made here
+has signed. What stops it is one clear line, and nothing is left behind."""
 
+import functools
 import gzip
 import hashlib
+import http.server
+import io
 import os
-import pathlib
-import re
 import shutil
+import socket
+import ssl
 import subprocess
+import tarfile
+import threading
+import time
 
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 OPENSSH = os.path.join(TOP, "openssh")
-NAME = "openssh_10.0p1.orig.tar.gz"
+NEWEST, OLDER = "11.0p1", "10.9p1"
+NAME, DEBIANS = f"openssh-{NEWEST}.tar.gz", f"openssh_{OLDER}.orig.tar.gz"
+DEAD = "https://127.0.0.1:9"        # nobody answers
+APT = """#!/bin/sh
+echo "$*" >> {said}
+cp {folder}/debian/* . 2> /dev/null && exit
+echo 'apt-private: no Debian mirror' >&2
+exit 1
+"""
 
 
-def cached(name):
-    cache = os.environ.get("XDG_CACHE_HOME",
-                           os.path.expanduser("~/.cache"))
-    return os.path.join(cache, "openssh-bdp", "upstream", name)
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def fetch(cache, script=None, **env):
-    done = subprocess.run(
-        [script or os.path.join(OPENSSH, "fetch")],
-        env={**os.environ, "UPSTREAM": "", "OPENSSH_TARBALL": "",
-             "XDG_CACHE_HOME": str(cache), **env},
-        capture_output=True, text=True, timeout=300)
-    return done
+class Key:
+    """A key that signs releases."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir(mode=0o700)
+        self.gpg("--passphrase", "", "--quick-gen-key", "t@example.invalid",
+                 "ed25519", "sign", "never")
+        listed = self.gpg("--with-colons", "--list-keys")
+        self.fingerprint = next(line.split(":")[9] for line in
+                                listed.splitlines() if line[:4] == "fpr:")
+
+    def gpg(self, *arguments):
+        return subprocess.run(
+            ["gpg", "--homedir", self.folder, "--batch", "--quiet", "--yes",
+             "--pinentry-mode", "loopback", *arguments],
+            check=True, capture_output=True, text=True).stdout
+
+    def export(self, path):
+        self.gpg("--armor", "--output", path, "--export")
+
+    def sign(self, path):
+        self.gpg("--armor", "--output", f"{path}.asc", "--detach-sign", path)
+
+    def stop(self):
+        subprocess.run(["gpgconf", "--homedir", self.folder, "--kill", "all"],
+                       check=True)
 
 
-def refused(done, cache, *words):
-    """Failed, with one line that says why, and left nothing."""
-    lines = [line for line in done.stderr.splitlines()
-             if not line.startswith("fetching ")]
-    assert done.returncode != 0
-    assert done.stdout == ""
-    assert len(lines) == 1, done.stderr
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    """Upstream's, and another."""
+    folder = tmp_path_factory.mktemp("keys")
+    pair = Key(folder / "upstream"), Key(folder / "other")
+    yield pair
+    for key in pair:
+        key.stop()
+
+
+def archive(path, folder, mode="w:gz"):
+    with tarfile.open(path, mode) as tar:
+        entry = tarfile.TarInfo(folder)
+        entry.type = tarfile.DIRTYPE
+        tar.addfile(entry)
+        entry = tarfile.TarInfo(f"{folder}/version.h")
+        text = os.urandom(1000)
+        entry.size = len(text)
+        tar.addfile(entry, io.BytesIO(text))
+
+
+class World:
+    """fetch with pins of two releases, a cache, what upstream's site and
+    Debian have, and files that a user has."""
+
+    def __init__(self, top, keys):
+        self.top, self.keys, self.server = top, keys, None
+        self.cache, self.site = top / "cache", top / "site"
+        self.mine, self.debian = top / "mine", top / "debian"
+        for folder in (self.mine, self.site / "portable", top / "openssh",
+                       top / "debian" / "tools", top / "debian" / "debian"):
+            folder.mkdir(parents=True)
+        self.release(self.site / "portable", NEWEST, NAME)
+        keys[0].export(self.site / "RELEASE_KEY.asc")
+        self.orig = self.release(self.debian / "debian", OLDER, DEBIANS)
+        upstream = top / "debian" / "upstream"
+        upstream.mkdir()
+        keys[0].export(upstream / "signing-key.asc")
+        with tarfile.open(self.debian / "debian" /
+                          f"openssh_{OLDER}-1.debian.tar.xz", "w:xz") as tar:
+            tar.add(upstream, "debian/upstream")
+        self.tree = self.mine / "tree.tar"
+        archive(self.tree, f"openssh-{NEWEST}", "w")
+        self.script("tools/apt-private", APT.format(
+            said=self.top / "asked", folder=self.debian))
+        shutil.copy(f"{OPENSSH}/fetch", top / "openssh")
+        self.pins(DEAD)
+
+    def script(self, name, text):
+        (self.debian / name).write_text(text)
+        (self.debian / name).chmod(0o755)
+
+    def pins(self, site, fingerprint=None):
+        folder = self.top / "openssh"
+        (folder / "UPSTREAM").write_text(
+            f"VERSION={NEWEST}\nOLDER={OLDER}\nSITE={site}\n"
+            f"KEY_FINGERPRINT={fingerprint or self.keys[0].fingerprint}\n")
+        (folder / f"UPSTREAM-{NEWEST}").write_text(
+            f"COMMIT=0123\nTAR_SHA256={sha256(self.tree)}\n")
+        (folder / f"UPSTREAM-{OLDER}").write_text(
+            f"DEBIAN_SUITE=trixie\nSHA256={sha256(self.orig)}\n")
+
+    def release(self, folder, version, name, key=0):
+        archive(folder / name, f"openssh-{version}")
+        self.keys[key].sign(folder / name)
+        return folder / name
+
+    def serve(self, scheme="https"):
+        """The site is there, with a certificate that curl is told of."""
+        pem = self.top / "pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes",
+             "-keyout", pem, "-out", f"{pem}.crt", "-days", "2", "-subj",
+             "/CN=site", "-addext", "subjectAltName=IP:127.0.0.1"],
+            check=True, capture_output=True)
+        handler = functools.partial(Quiet, directory=self.site)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
+                                                      handler)
+        if scheme == "https":
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(f"{pem}.crt", pem)
+            self.server.socket = context.wrap_socket(self.server.socket,
+                                                     server_side=True)
+        threading.Thread(target=self.server.serve_forever,
+                         daemon=True).start()
+        self.pins(f"{scheme}://127.0.0.1:{self.server.server_port}")
+
+    def stop(self):
+        if self.server:
+            self.server.shutdown()
+            self.server.server_close()
+            self.server = None
+
+    def fetch(self, tarball="", upstream="", **env):
+        if self.server:
+            env["CURL_CA_BUNDLE"] = f"{self.top}/pem.crt"
+        return subprocess.run(
+            [self.top / "openssh" / "fetch"], capture_output=True, text=True,
+            timeout=300, env={
+                **os.environ, "UPSTREAM": upstream,
+                "OPENSSH_TARBALL": str(tarball), "XDG_CACHE_HOME":
+                str(self.cache), "no_proxy": "127.0.0.1", **env})
+
+    def cached(self, name):
+        path = self.cache / "openssh-bdp" / "upstream" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def world(tmp_path, keys):
+    made = World(tmp_path, keys)
+    yield made
+    made.stop()
+
+
+def said(done):
+    return [line for line in done.stderr.splitlines()
+            if not line.startswith("fetching ")]
+
+
+def good(done, source, *words):
+    """It is this file's copy; with one line that has these words."""
+    assert done.returncode == 0, done.stderr
+    with open(done.stdout.strip(), "rb") as f:
+        assert f.read() == source.read_bytes()
+    lines = said(done)
+    assert len(lines) == (1 if words else 0), lines
     for word in words:
         assert word in lines[0]
-    left = [os.path.join(d, f) for d, _, files in os.walk(cache)
+
+
+def refused(done, world, *words):
+    """Failed, with one line that says why, and left nothing."""
+    assert done.returncode != 0 and done.stdout == ""
+    assert len(said(done)) == 1, done.stderr
+    for word in words:
+        assert word in said(done)[0]
+    left = [os.path.join(d, f) for d, _, files in os.walk(world.cache)
             for f in files]
     assert left == []
-    assert not [d for d, _, _ in os.walk(cache) if "fetch." in d]
+    assert not [d for d, _, _ in os.walk(world.cache) if "fetch." in d]
 
 
-@pytest.fixture
-def tarball(tmp_path):
-    """A copy of the real tarball with its signature."""
-    path = tmp_path / NAME
-    shutil.copy(cached(NAME), path)
-    if not os.path.exists(cached(NAME + ".asc")):
-        pytest.skip("the cached tarball came without a signature")
-    shutil.copy(cached(NAME + ".asc"), str(path) + ".asc")
-    return path
+# Upstream's site
+
+def test_from_the_site(world):
+    """And then from the cache, with no network."""
+    world.serve()
+    done = world.fetch()
+    good(done, world.site / "portable" / NAME, "verified by signature")
+    world.stop()
+    good(world.fetch(), world.site / "portable" / NAME)
+    assert world.fetch(upstream=NEWEST).stdout == done.stdout
+    assert not (world.top / "asked").exists()       # of Debian
 
 
-@pytest.fixture
-def cache(tmp_path):
-    return tmp_path / "cache"
+def test_site_with_a_bad_signature(world):
+    """Nobody gets an older release instead."""
+    world.serve()
+    with open(world.site / "portable" / NAME, "ab") as f:
+        f.write(b"x")
+    refused(world.fetch(), world, "bad signature")
 
 
-def apt_fails(tmp_path, message):
-    """The fetch script, with an apt-private that fails with message."""
-    folder, tools = tmp_path / "openssh", tmp_path / "debian" / "tools"
-    folder.mkdir()
-    tools.mkdir(parents=True)
-    for name in ("fetch", "UPSTREAM"):
-        shutil.copy(os.path.join(OPENSSH, name), folder)
-    script = tools / "apt-private"
-    script.write_text(f"#!/bin/sh\necho '{message}' >&2\nexit 1\n")
-    script.chmod(0o755)
-    return str(folder / "fetch")
+def test_site_with_another_key(world):
+    world.release(world.site / "portable", NEWEST, NAME, key=1)
+    world.serve()
+    refused(world.fetch(), world, "bad signature")
+    world.keys[1].export(world.site / "RELEASE_KEY.asc")
+    refused(world.fetch(), world, "no key", world.keys[0].fingerprint)
 
 
-def test_given_tarball(tarball, cache):
-    os.unlink(str(tarball) + ".asc")
-    done = fetch(cache, OPENSSH_TARBALL=str(tarball))
+def test_site_with_two_keys(world):
+    """Of which the other one signed."""
+    world.release(world.site / "portable", NEWEST, NAME, key=1)
+    both = world.site / "RELEASE_KEY.asc"
+    text = both.read_text()
+    world.keys[1].export(both)
+    both.write_text(text + both.read_text())
+    world.serve()
+    refused(world.fetch(), world, "not signed by")
+
+
+def test_site_with_an_older_release(world):
+    """Under the newest one's name, with a signature that is good."""
+    world.release(world.site / "portable", OLDER, NAME)
+    world.serve()
+    refused(world.fetch(), world, f"has openssh-{OLDER} in it")
+
+
+def test_site_without_https(world):
+    world.serve("http")
+    refused(world.fetch(upstream=NEWEST), world, "http", "OPENSSH_TARBALL=")
+
+
+def test_site_is_silent(world):
+    """Tried once, and not for minutes."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        world.pins(f"https://127.0.0.1:{silent.getsockname()[1]}")
+        started = time.monotonic()
+        refused(world.fetch(upstream=NEWEST), world, "OPENSSH_TARBALL=")
+        assert 4 < time.monotonic() - started < 15
+
+
+# An older release, from Debian's source package
+
+def test_site_is_down(world):
+    """The older one, which one line says, now and from the cache."""
+    done = world.fetch()
     assert done.returncode == 0, done.stderr
-    assert "SHA-256 is good" in done.stderr
-    assert open(done.stdout.strip(), "rb").read() == tarball.read_bytes()
-    again = fetch(cache)                # from the cache, with no network
-    assert again.stdout == done.stdout and again.stderr == ""
+    assert open(done.stdout.strip(), "rb").read() == world.orig.read_bytes()
+    assert said(done)[0] == \
+        f"OpenSSH {OLDER}: verified by SHA-256 and signature"
+    assert (world.top / "asked").read_text().startswith("trixie ")
+    world.script("tools/apt-private", "#!/bin/sh\nexit 1\n")
+    good(world.fetch(), world.orig, f"can't get OpenSSH {NEWEST}: ",
+         "127.0.0.1", f"taking {OLDER}", "OPENSSH_TARBALL=")
+    assert said(done)[1:] == said(world.fetch())
+    good(world.fetch(upstream=OLDER), world.orig)
 
 
-def test_given_tarball_and_signature(tarball, cache):
-    os.makedirs(cache / "openssh-bdp" / "upstream")
-    shutil.copy(cached("signing-key.asc"), cache / "openssh-bdp" / "upstream")
-    done = fetch(cache, OPENSSH_TARBALL=str(tarball))
-    assert done.returncode == 0, done.stderr
-    assert "signature are good" in done.stderr
+def test_asked_for_the_newest(world):
+    """Then no older one will do."""
+    refused(world.fetch(upstream=NEWEST), world, "127.0.0.1",
+            f"OPENSSH_TARBALL=/path/to/{NAME} does without")
 
 
-def test_bad_signature(tarball, cache):
-    upstream = cache / "openssh-bdp" / "upstream"
-    os.makedirs(upstream)
-    shutil.copy(cached("signing-key.asc"), upstream)
-    signature = tarball.with_name(NAME + ".asc")
-    lines = signature.read_text().splitlines()
-    middle = len(lines) // 2
-    lines[middle] = lines[middle][::-1]
-    signature.write_text("\n".join(lines) + "\n")
-    done = fetch(cache, OPENSSH_TARBALL=str(tarball))
-    os.unlink(upstream / "signing-key.asc")
-    refused(done, cache, "bad signature")
+def test_no_mirror(world):
+    (world.debian / "debian").rename(world.debian / "gone")
+    refused(world.fetch(), world, f"can't get OpenSSH {NEWEST}: ",
+            "127.0.0.1", "no Debian mirror", "OPENSSH_TARBALL")
 
 
-def test_wrong_file(tmp_path, cache):
-    wrong = tmp_path / "wrong.tar.gz"
-    wrong.write_bytes(b"not OpenSSH")
-    refused(fetch(cache, OPENSSH_TARBALL=str(wrong)), cache, "SHA-256",
-            "not the pinned")
+@pytest.mark.parametrize("damage,word", [
+    ("SHA256", "SHA-256"), ("key", "no key"), ("signature", "no signature")])
+def test_what_debian_has_is_verified(world, damage, word):
+    if damage == "SHA256":
+        with open(world.orig, "ab") as f:
+            f.write(b"x")
+    elif damage == "key":
+        world.pins(DEAD, 40 * "0")
+    else:
+        os.unlink(f"{world.orig}.asc")
+    refused(world.fetch(), world, word)
 
 
-def test_truncated(tarball, cache):
-    os.truncate(tarball, 100000)
-    refused(fetch(cache, OPENSSH_TARBALL=str(tarball)), cache, "SHA-256")
-
-
-def test_no_file(cache):
-    refused(fetch(cache, OPENSSH_TARBALL="/does/not/exist"), cache,
-            "can't read /does/not/exist")
-
-
-def test_no_key(tarball, tmp_path, cache):
-    """A signature that can't be checked is no signature to be ignored."""
-    done = fetch(cache, apt_fails(tmp_path, "apt-private: no mirror"),
-                 OPENSSH_TARBALL=str(tarball))
-    refused(done, cache, "no mirror")
-
-
-def test_no_mirror(tmp_path, cache):
-    done = fetch(cache, apt_fails(tmp_path, "apt-private: no Debian mirror"))
-    refused(done, cache, "no Debian mirror", "OPENSSH_TARBALL")
-
-
-def test_no_network(cache):
-    """A proxy that nobody answers at stands for a network that is down."""
+def test_without_a_network(world):
+    """The scripts as they are, and a proxy that nobody answers at."""
     dead = "http://127.0.0.1:9"
-    done = fetch(cache, http_proxy=dead, https_proxy=dead)
-    refused(done, cache, "trixie", "OPENSSH_TARBALL")
+    done = subprocess.run(
+        [f"{OPENSSH}/fetch"], capture_output=True, text=True, timeout=300,
+        env={**os.environ, "UPSTREAM": "", "OPENSSH_TARBALL": "",
+             "XDG_CACHE_HOME": str(world.cache), "http_proxy": dead,
+             "https_proxy": dead})
+    refused(done, world, "cdn.openbsd.org", "trixie", "OPENSSH_TARBALL")
 
 
-def test_cache_is_verified(tarball, cache):
-    os.unlink(str(tarball) + ".asc")
-    path = fetch(cache, OPENSSH_TARBALL=str(tarball)).stdout.strip()
-    with open(path, "ab") as f:
-        f.write(b"x")
-    done = fetch(cache)
-    assert done.returncode != 0
-    assert "SHA-256" in done.stderr
-
-
-OTHER = "10.0p1-other"
-
+# OPENSSH_TARBALL
 
 @pytest.fixture
-def other(tmp_path):
-    """The fetch script with pins of another version than the default: of the
-    key that signed the default one, and of a tree of git's."""
-    folder = tmp_path / "scripts"
+def tarball(world):
+    """The newest release, which a user has, with its signature and the key."""
+    world.keys[0].export(world.mine / "RELEASE_KEY.asc")
+    return world.release(world.mine, NEWEST, "any-name.tar.gz")
+
+
+def without(folder, *programs):
+    """A PATH with all that this one has but programs."""
     folder.mkdir()
-    for name in ("fetch", "UPSTREAM"):
-        shutil.copy(os.path.join(OPENSSH, name), folder)
-    tree = tmp_path / "tree.tar"
-    tree.write_bytes(b"a tree" * 1000)
-    with open(os.path.join(OPENSSH, "UPSTREAM")) as f:
-        key = re.search("^KEY_FINGERPRINT=.*$", f.read(), re.M)[0]
-    (folder / f"UPSTREAM-{OTHER}").write_text(
-        f"VERSION={OTHER}\n{key}\nSITE=https://127.0.0.1:9\nCOMMIT=0123\n"
-        f"TAR_SHA256={hashlib.sha256(tree.read_bytes()).hexdigest()}\n")
-    return str(folder / "fetch")
+    for where in os.environ["PATH"].split(os.pathsep):
+        for name in os.listdir(where) if os.path.isdir(where) else ():
+            if name not in programs and not os.path.lexists(folder / name):
+                os.symlink(os.path.join(where, name), folder / name)
+    return str(folder)
 
 
-def release(tarball):
-    """With what upstream's site has beside it."""
-    shutil.copy(cached("signing-key.asc"), tarball.parent / "RELEASE_KEY.asc")
-    return {"UPSTREAM": OTHER, "OPENSSH_TARBALL": str(tarball)}
+@pytest.mark.parametrize("upstream", ["", NEWEST])
+def test_given(world, tarball, upstream):
+    """Needs neither network nor apt; then the cache has its key."""
+    path = without(world.top / "bin", "curl", "apt-get", "dpkg")
+    for _ in range(2):
+        good(world.fetch(tarball, upstream, PATH=path), tarball,
+             f"{NEWEST}: verified by signature")
+        (world.mine / "RELEASE_KEY.asc").unlink(missing_ok=True)
+    assert os.path.basename(world.fetch().stdout.strip()) == NAME
+    good(world.fetch(PATH=path), tarball)
+    assert not (world.top / "asked").exists()
 
 
-def test_other_release(tarball, other, cache):
-    done = fetch(cache, other, **release(tarball))
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == f"OpenSSH {OTHER}: signature is good\n"
-    path = done.stdout.strip()
-    assert os.path.basename(path) == f"openssh-{OTHER}.tar.gz"
-    again = fetch(cache, other, UPSTREAM=OTHER)
-    assert again.stdout == done.stdout and again.stderr == ""
-    with open(path, "ab") as f:
+def test_given_without_the_key(world, tarball):
+    os.unlink(world.mine / "RELEASE_KEY.asc")
+    refused(world.fetch(tarball), world, "no RELEASE_KEY.asc beside",
+            "127.0.0.1")
+    world.serve()
+    good(world.fetch(tarball), tarball, "verified by signature")
+
+
+def test_given_without_a_signature(world, tarball):
+    os.unlink(f"{tarball}.asc")
+    refused(world.fetch(tarball), world, f"{tarball} has no signature",
+            f"no SHA-256 of OpenSSH {NEWEST} is pinned")
+
+
+@pytest.mark.parametrize("size", [0, 100])
+def test_given_truncated(world, tarball, size):
+    os.truncate(tarball, size)
+    refused(world.fetch(tarball), world, "bad signature")
+
+
+def test_given_no_release(world):
+    refused(world.fetch("/does/not/exist"), world,
+            "can't read /does/not/exist")
+    other = world.release(world.mine, "9.9p9", "other.tar.gz")
+    world.keys[0].export(world.mine / "RELEASE_KEY.asc")
+    refused(world.fetch(other), world, "has openssh-9.9p9 in it",
+            f"not OpenSSH {NEWEST}")
+
+
+@pytest.mark.parametrize("upstream", ["", OLDER])
+def test_given_an_older_one(world, upstream):
+    """By the pinned SHA-256; which it is, one line says."""
+    os.unlink(f"{world.orig}.asc")
+    done = world.fetch(world.orig, upstream)
+    assert open(done.stdout.strip(), "rb").read() == world.orig.read_bytes()
+    assert said(done) == ([] if upstream else [
+        f"{world.orig} is OpenSSH {OLDER}, older than {NEWEST}"]) + [
+        f"OpenSSH {OLDER}: verified by SHA-256"]
+    shutil.rmtree(world.cache)
+    refused(world.fetch(world.orig, NEWEST), world, "has no signature")
+    with open(world.orig, "ab") as f:
         f.write(b"x")
-    again = fetch(cache, other, UPSTREAM=OTHER)
-    assert again.returncode != 0 and "bad signature" in again.stderr
+    refused(world.fetch(world.orig, OLDER), world, "SHA-256", "pinned")
 
 
-def test_other_release_wants_a_signature(tarball, other, cache):
-    """And who made it."""
-    env = release(tarball)
-    os.unlink(tarball.parent / "RELEASE_KEY.asc")
-    refused(fetch(cache, other, **env), cache, "no RELEASE_KEY.asc")
-    os.unlink(str(tarball) + ".asc")
-    refused(fetch(cache, other, **env), cache, "has no signature")
+def test_given_a_signature_that_is_bad(world):
+    """The pinned SHA-256 does not make up for it."""
+    world.keys[0].export(world.debian / "debian" / "RELEASE_KEY.asc")
+    shutil.copy(world.site / "portable" / f"{NAME}.asc", f"{world.orig}.asc")
+    refused(world.fetch(world.orig, OLDER), world, "bad signature")
 
 
-def test_other_release_is_another_file(tarball, other, cache):
-    env = release(tarball)
-    os.truncate(tarball, 100000)
-    refused(fetch(cache, other, **env), cache, "bad signature")
+def test_given_as_upstream_signed_it(tmp_path):
+    """The real one, if it is in this machine's cache, by the pinned key."""
+    path = subprocess.run(
+        [f"{OPENSSH}/fetch"], capture_output=True, text=True, check=True,
+        env={**os.environ, "UPSTREAM": "10.0p1", "OPENSSH_TARBALL": ""}
+    ).stdout.strip()
+    if not os.path.exists(f"{path}.asc"):
+        pytest.skip("the cached tarball came without a signature")
+    key = os.path.join(os.path.dirname(path), "signing-key.asc")
+    shutil.copy(key, tmp_path / "RELEASE_KEY.asc")
+    for name in (path, f"{path}.asc"):
+        shutil.copy(name, tmp_path)
+    done = subprocess.run(
+        [f"{OPENSSH}/fetch"], capture_output=True, text=True,
+        env={**os.environ, "UPSTREAM": "10.0p1", "XDG_CACHE_HOME":
+             str(tmp_path), "OPENSSH_TARBALL":
+             str(tmp_path / os.path.basename(path))})
+    assert done.stdout.endswith("/openssh-10.0p1.tar.gz\n"), done.stderr
+    assert done.stderr == \
+        "OpenSSH 10.0p1: verified by SHA-256 and signature\n"
 
 
-def test_other_release_of_another_key(tarball, other, cache):
-    env = release(tarball)
-    pins = pathlib.Path(other).with_name(f"UPSTREAM-{OTHER}")
-    pins.write_text(re.sub("(?m)^KEY_FINGERPRINT=.*$",
-                           "KEY_FINGERPRINT=" + 40 * "0", pins.read_text()))
-    refused(fetch(cache, other, **env), cache, "no key 0000")
+# The tree as git has it
 
-
-def test_other_tree_of_git(other, tmp_path, cache):
-    """By what is in it, however it was compressed."""
+def test_tree_of_git(world):
+    """By what is in it, however it was compressed. Later for whoever asks for
+    that version, and nobody else."""
     for level in (1, 9):
-        tarball = tmp_path / f"t{level}.tar.gz"
-        tarball.write_bytes(gzip.compress((tmp_path / "tree.tar").read_bytes(),
-                                          level))
-        done = fetch(cache, other, UPSTREAM=OTHER,
-                     OPENSSH_TARBALL=str(tarball))
-        assert done.returncode == 0, done.stderr
-        assert "commit 0123: SHA-256 is good" in done.stderr
-    path = done.stdout.strip()
-    assert os.path.basename(path) == f"openssh-{OTHER}-git.tar.gz"
-    assert fetch(cache, other, UPSTREAM=OTHER).stdout == done.stdout
+        tarball = world.mine / f"t{level}.tar.gz"
+        tarball.write_bytes(gzip.compress(world.tree.read_bytes(), level))
+        good(world.fetch(tarball), tarball, "commit 0123: verified by SHA-256")
+    good(world.fetch(upstream=NEWEST), tarball)
+    assert f"taking {OLDER}" in world.fetch().stderr
+    path = world.fetch(upstream=NEWEST).stdout.strip()
     with open(path, "wb") as f:
         f.write(gzip.compress(b"another tree"))
-    again = fetch(cache, other, UPSTREAM=OTHER)
+    again = world.fetch(upstream=NEWEST)
     assert again.returncode != 0 and "not what was pinned" in again.stderr
 
 
-def test_other_site_is_down(other, cache):
-    refused(fetch(cache, other, UPSTREAM=OTHER), cache, "127.0.0.1",
-            f"OPENSSH_TARBALL=/path/to/openssh-{OTHER}.tar.gz does without")
+# The cache
+
+@pytest.mark.parametrize("which", ["release", "older"])
+def test_cache_is_verified(world, tarball, which):
+    upstream = NEWEST
+    if which == "older":
+        tarball, upstream = world.orig, OLDER
+        os.unlink(f"{tarball}.asc")
+    path = world.fetch(tarball, upstream).stdout.strip()
+    with open(path, "ab") as f:
+        f.write(b"x")
+    done = world.fetch(upstream=upstream)
+    assert done.returncode != 0 and len(said(done)) == 1
+    assert ("SHA-256" if which == "older" else "bad signature") in done.stderr
 
 
-@pytest.mark.parametrize("which", ["default", "release", "tree"])
-def test_what_is_cached_is_not_replaced(tarball, other, tmp_path, cache, which):
+@pytest.mark.parametrize("which", ["release", "older", "tree"])
+def test_what_is_cached_is_not_replaced(world, tarball, which):
     """By the same file: make would build all again."""
-    env = {"OPENSSH_TARBALL": str(tarball)}
-    if which == "default":
-        os.makedirs(cache / "openssh-bdp" / "upstream")
-        shutil.copy(cached("signing-key.asc"),
-                    cache / "openssh-bdp" / "upstream")
-    elif which == "release":
-        env = release(tarball)
-    else:
-        tree = tmp_path / "t.tar.gz"
-        tree.write_bytes(gzip.compress((tmp_path / "tree.tar").read_bytes()))
-        env = {"UPSTREAM": OTHER, "OPENSSH_TARBALL": str(tree)}
-    paths = [fetch(cache, other, **env).stdout.strip()]
+    if which == "older":
+        tarball = world.orig
+        os.unlink(f"{tarball}.asc")
+    elif which == "tree":
+        tarball.write_bytes(gzip.compress(world.tree.read_bytes()))
+    paths = [world.fetch(tarball).stdout.strip()]
     os.utime(paths[0], (1, 1))
-    paths.append(fetch(cache, other, **env).stdout.strip())
+    paths.append(world.fetch(tarball).stdout.strip())
     assert paths[0] == paths[1] and os.stat(paths[1]).st_mtime == 1
 
 
-def test_no_pins(cache):
-    refused(fetch(cache, UPSTREAM="9.9p9"), cache, "no pins for OpenSSH 9.9p9",
-            "10.0p1 10.5p1")
+def test_no_pins(world):
+    refused(world.fetch(upstream="9.9p9"), world,
+            f"no pins for OpenSSH 9.9p9; there are: {OLDER} {NEWEST}")
 
 
 @pytest.mark.parametrize("there", [True, False])
 def test_ci_takes_the_tree_beside_the_repository(tmp_path, there):
-    """Of the other base, if there is one: with the path that fetch gets."""
+    """Of the newest base, if there is one: with the path that fetch gets."""
     tree = tmp_path / "shared" / "upstream" / "openssh-10.5p1-git.tar.gz"
     tree.parent.mkdir(parents=True)
     if there:

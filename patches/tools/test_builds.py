@@ -44,8 +44,9 @@ def test_builds_after_each_mail(tmp_path):
 
 def ours(base, upto, *arguments):
     """make in this repository, for that base and part of the series."""
-    return run(trees.TOP, "make", f"JOBS={JOBS}", f"UPSTREAM={base}",
-               f"UPTO={upto}", *arguments, env=trees.without_choice())
+    where = f"BUILD={trees.RELEASE}" if trees.RELEASE else f"UPSTREAM={base}"
+    return run(trees.TOP, "make", f"JOBS={JOBS}", where, f"UPTO={upto}",
+               *arguments, env=trees.without_choice())
 
 
 def parts():

@@ -41,7 +41,8 @@ class Project:
         (top / "openssh").mkdir()
         self.patches = top / "patches"
         (self.patches / "tools").mkdir(parents=True)
-        for name in ("forms", "types", "rebase-check", "sources.py"):
+        for name in ("forms", "types", "release-check", "rebase.py",
+                     "sources.py"):
             shutil.copy(f"{HERE}/{name}", self.patches / "tools")
         self.write("patches/bases", "# name types folders\nnew asis\n"
                    "old c99 older\nolder c99 oldest older\n")
@@ -53,6 +54,11 @@ class Project:
                    '#define SSH_PORTABLE\t"p1"\n')
         for name in ("a.c", "b.c", "c.c", "defines.h"):
             self.write(f"tree/{name}", LOOP)
+        # Of the newest base; and what runs the tests of a build
+        self.write("openssh/fetch", f"#!/bin/sh\necho {top}/base.tar\n")
+        (top / "openssh" / "fetch").chmod(0o755)
+        subprocess.run(["tar", "-cf", top / "base.tar", "-C", top, "tree"],
+                       check=True)
 
     def write(self, name, text):
         path = self.top / name
@@ -73,9 +79,22 @@ class Project:
         return {name: (to / name).read_text() for name in out.splitlines()}
 
     def rebase(self, *arguments):
-        """Exit status, and all it says but the head."""
-        status, out, err = self.run("patches/tools/rebase-check", *arguments)
-        return status, out.splitlines()[1:], err
+        """Exit status, what is said of each patch, and errors."""
+        status, out, err = self.run("patches/tools/release-check", "--patches",
+                                    *arguments)
+        return status, out.partition("\n\n")[0].splitlines(), err
+
+    def release(self, said):
+        """Exit status, and the page, if the tests say this."""
+        self.write("hpn-tests/run.py", "import os, sys\n"
+                   "with open('ran', 'w') as f:\n"
+                   "    f.write(' '.join([*sys.argv[1:], "
+                   "os.environ['BDP_RELEASE']]))\n"
+                   f"print({said!r})\n")
+        status, out, err = self.run("patches/tools/release-check", self.tree)
+        page = self.top / "build" / "release" / "page.md"
+        assert out.endswith("\n\n" + page.read_text()), err
+        return status, page.read_text().splitlines()
 
 
 @pytest.fixture
@@ -269,7 +288,67 @@ def test_rebase_reads_what_it_is_given(project):
 def test_rebase_without_a_tree(project, argument, word):
     status, out, err = project.rebase(*argument)
     assert status == 1 and not out
-    assert err.startswith(f"rebase-check: {word}") and err.count("\n") == 1
+    assert err.startswith(f"release-check: {word}") and err.count("\n") == 1
+
+
+BUILDS = ("test_builds_after_each_patch[new]", "test_unit_tests[new-]",
+          "test_rows_under_netem[new-]")
+NAMES = ("builds after each patch", "unit tests, upstream's and ours",
+         "quick rows under netem")
+
+
+@pytest.mark.parametrize("bad", [None, *range(3)])
+def test_release_check_builds(project, bad):
+    """In the newest base's place, if no patch needs work; and each result is
+    on the page."""
+    words = ["FAILED" if i == bad else "PASSED" for i in range(3)]
+    said = "\n".join(f"patches/tools/test_builds.py::{name} {word} [ 33%]"
+                     for name, word in zip(BUILDS, words))
+    status, page = project.release(said)
+    assert status == (bad is not None)
+    assert page[:5] == [
+        "# OpenSSH_11.0p1, and the series for new", "", "| | |", "|---|---|",
+        "| patches that need work | 0 of 2 |"]
+    assert page[5:8] == [
+        f"| {name} | {'good' if word == 'PASSED' else word} |"
+        for name, word in zip(NAMES, words)]
+    assert page[-1] == "Nothing."
+    folder = project.top / "build" / "release"
+    assert (project.top / "ran").read_text().split() == \
+        [f"patches/tools/test_builds.py::{name}" for name in BUILDS] + \
+        [str(folder)]
+    listed = subprocess.run(["tar", "-tzf", folder / "tarball"], text=True,
+                            capture_output=True, check=True).stdout
+    assert "tree/version.h" in listed
+    assert os.path.realpath(folder / "tarball").endswith(
+        "/openssh-new-tree.tar.gz")
+
+
+def test_release_check_without_results(project):
+    """Tests that did not run are none that passed."""
+    status, page = project.release("no tests ran")
+    assert status == 1
+    assert page[5:8] == [f"| {name} | not run |" for name in NAMES]
+
+
+def test_release_check_does_not_build_what_needs_work(project):
+    """What is left to do is on the page, and what upstream changed."""
+    project.write("tree/b.c", "int other;\n" * 7)
+    project.write("tree/c.c", "not hooked\n")
+    status, page = project.release("")
+    assert status == 1 and not (project.top / "ran").exists()
+    assert "| patches that need work | 1 of 2 |" in page
+    assert page[5:8] == [f"| {name} | not run |" for name in NAMES]
+    assert ["b.patch: needs work:", "    b.c: Hunk #1 FAILED at 1."] == \
+        page[page.index("```") + 1:][:2]
+    assert page[-3:] == ["| file | lines added | removed | patches |",
+                         "|---|--:|--:|---|", "| b.c | 7 | 6 | b |"]
+
+
+def test_release_check_without_the_base(project):
+    project.write("openssh/fetch", "#!/bin/sh\necho none >&2; exit 1\n")
+    status, page = project.release("")
+    assert page[-1] == "Unknown: new can't be had."
 
 
 def test_headings_are_no_patches():
@@ -298,14 +377,17 @@ def test_table_counts(tmp_path):
 
 
 def test_pins_of_bases():
-    """Each base's source is pinned; the default one is upstream's."""
+    """Each base's source is pinned; the newest is the one that is built, and
+    takes the main form of each patch."""
     pins = {name[len("UPSTREAM-"):] for name in os.listdir(f"{TOP}/openssh")
             if name.startswith("UPSTREAM-")}
     with open(f"{TOP}/openssh/UPSTREAM") as f:
-        default = next(line.strip()[len("VERSION="):] for line in f
-                       if line.startswith("VERSION="))
-    assert default in trees.BASES
-    assert set(trees.BASES) <= {default} | pins | set(trees.DEBIAN)
+        named = dict(line.strip().split("=") for line in f
+                     if not line.startswith("#"))
+    assert named["VERSION"] == trees.BASES[0]
+    assert named["OLDER"] in trees.BASES[1:]
+    assert trees.FOLDERS[named["VERSION"]] == []
+    assert set(trees.BASES) == pins | set(trees.DEBIAN)
 
 
 def test_base_that_cannot_be_had(tmp_path, monkeypatch):
@@ -369,7 +451,7 @@ def test_lay_makes_configure(tmp_path):
 @pytest.mark.skipif(not os.path.exists(f"{TOP}/Makefile"),
                     reason="no Makefile: see ./bootstrap")
 @pytest.mark.parametrize("env,folder", [
-    ({}, "build"), ({"UPSTREAM": "10.0p1"}, "build"),
+    ({}, "build"), ({"UPSTREAM": "10.0p1"}, "build/10.0p1"),
     ({"UPSTREAM": ""}, "build"), ({"UPSTREAM": "10.5p1"}, "build/10.5p1"),
     ({"UPTO": "core"}, "build/core"),
     ({"UPSTREAM": "bookworm", "UPTO": "core"}, "build/bookworm/core")])
@@ -380,3 +462,42 @@ def test_builds_of_bases_do_not_collide(env, folder):
         input="bdp-show:\n\t@echo $(BUILD) $$BDP_BUILD\n", text=True,
         capture_output=True, env={**trees.without_choice(), **env})
     assert done.stdout == f"{folder} {folder}\n", done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists(f"{TOP}/Makefile"),
+                    reason="no Makefile: see ./bootstrap")
+def test_another_tarball_is_noticed(tmp_path):
+    """One that is given is taken whatever is there; the same one again, or
+    none, changes nothing: make would build all again."""
+    for name in ("Makefile", "debian/bases", "openssh/UPSTREAM"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(f"{TOP}/{name}", tmp_path / name)
+    for name in ("config.status", "configure"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    for name in ("configure.ac", "Makefile.in"):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (1, 1))
+    os.utime(tmp_path / "configure", (2, 2))
+    os.utime(tmp_path / "config.status", (3, 3))
+    fetch = tmp_path / "openssh" / "fetch"
+    fetch.write_text('#!/bin/sh\necho "${OPENSSH_TARBALL:-$PWD/old}"\n')
+    fetch.chmod(0o755)
+    link = tmp_path / "build" / "tarball"
+
+    def made(goal, given=""):
+        subprocess.run(["make", "-s", goal], cwd=tmp_path, check=True,
+                       capture_output=True, env={**trees.without_choice(),
+                                                 "OPENSSH_TARBALL": given})
+        return os.readlink(link), os.lstat(link).st_mtime_ns
+
+    for name in ("old", "new"):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (1, 1))
+    new = str(tmp_path / "new")
+    first = made("build/tarball")
+    assert first[0] == f"{tmp_path}/old" and made("build/tarball") == first
+    second = made("build/tarball", new)
+    assert second[0] == new and made("build/tarball", new) == second
+    assert made("build/tarball") == second
+    assert made("fetch")[0] == f"{tmp_path}/old"

@@ -128,9 +128,15 @@ def without_choice():
                          "MAKEFLAGS")}
 
 
+# Where release-check has put a tree that takes the newest base's place
+RELEASE = os.environ.get("BDP_RELEASE")
+
+
 @functools.cache
 def fetch(base):
     """(path or None, why not) of a base's tarball or source package."""
+    if RELEASE and base == BASES[0]:
+        return os.path.realpath(f"{RELEASE}/tarball"), None
     done = subprocess.run([os.path.join(TOP, "openssh", "fetch")],
                           env={**without_choice(), "UPSTREAM": base},
                           capture_output=True, text=True)

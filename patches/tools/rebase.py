@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
-"""rebase-check TREE [REVISION]: what of the series another upstream breaks,
-patch by patch. TREE is a tarball, a folder with the sources, or a git
-repository, of which REVISION (HEAD) is taken; a URL of one is fetched. Exits 1
-if any patch needs work. Changes nothing here.
+"""What of the series another upstream breaks, patch by patch.
 
-Of each patch all forms are tried, first the main one, on the types that
+Of each patch all forms are tried, the newest base's first, on the types that
 "types" lays. One "applies" without fuzz, perhaps at other lines. What
 applies of one that needs work is applied, for those after it.
 """
@@ -12,10 +8,9 @@ applies of one that needs work is applied, for those after it.
 import glob
 import os
 import re
-import sys
 import tempfile
 
-from sources import Error, read, run, unpack
+from sources import Error, read, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -137,36 +132,59 @@ def try_patch(tree, name, forms):
     return "\n".join([head, *troubles(said)]), True
 
 
-def main(argv):
-    if len(argv) not in (1, 2) or not argv[0]:
-        raise Error("usage: rebase-check TARBALL|FOLDER|REPOSITORY [REVISION]")
-    names = [row[0] for row in rows("series")]
-    with tempfile.TemporaryDirectory() as tmp:
-        tree = unpack(argv[0], "".join(argv[1:]), tmp)
-        print(f"{version(tree, argv[0])}, and the series for "
-              f"{', '.join(row[0] for row in rows('bases'))}")
-        ours = [os.path.basename(p)
-                for p in glob.glob(f"{TOP}/openssh/*/*.[ch]")]
-        clashes = [n for n in sorted(ours)
-                   if os.path.exists(os.path.join(tree, n))]
-        for name in clashes:
-            print(f"{name}: upstream has one of that name")
-        os.mkdir(os.path.join(tmp, "forms"))
-        found = forms(os.path.join(tmp, "forms"))
-        changed = lay_types(tree, [p for n in names for _, p in found[n]])
-        if changed:
-            print(f"types renamed to C99's in {len(changed)} files")
-        bad = 0
-        for name in names:
-            said, needs_work = try_patch(tree, name, found[name])
-            bad += needs_work
-            print(said, flush=True)
-    print(f"{bad} of {len(names)} patches need work")
-    return bad + len(clashes) != 0
+def ours():
+    """Names of our modules, which lie flat in upstream's tree."""
+    return sorted(os.path.basename(p)
+                  for p in glob.glob(f"{TOP}/openssh/*/*.[ch]"))
 
 
-if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except Error as error:
-        sys.exit(f"rebase-check: {error}")
+def try_series(tree):
+    """Tries the series on a tree, which it changes, and prints what it finds
+    as it goes. Returns what there is to do: patches that need work, and names
+    that clash."""
+    with tempfile.TemporaryDirectory() as folder:
+        return try_forms(tree, forms(folder))
+
+
+def try_forms(tree, found):
+    """try_series() with what forms() found."""
+    needs = [f"{name}: upstream has one of that name" for name in ours()
+             if os.path.exists(os.path.join(tree, name))]
+    for line in needs:
+        print(line)
+    changed = lay_types(tree, [p for of in found.values() for _, p in of])
+    if changed:
+        print(f"types renamed to C99's in {len(changed)} files")
+    for name, of in found.items():
+        said, needs_work = try_patch(tree, name, of)
+        if needs_work:
+            needs.append(said)
+        print(said, flush=True)
+    bad = sum(": needs work" in said for said in needs)
+    print(f"{bad} of {len(found)} patches need work")
+    return needs
+
+
+def hooked():
+    """{file of upstream's: [patch that changes it, ...]}"""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, of in forms(folder).items():
+            for file in re.findall(rb"^--- a/(\S+)", read(of[0][1]), re.M):
+                found.setdefault(file.decode(), []).append(
+                    name.removesuffix(".patch"))
+    return found
+
+
+def changes(old, new):
+    """[(hooked file, lines added, lines removed, patches)] of those that
+    differ between two of upstream's trees."""
+    found = []
+    for file, names in sorted(hooked().items()):
+        lines = run("diff", "-N", os.path.join(old, file),
+                    os.path.join(new, file)).stdout.splitlines()
+        added, removed = (sum(line.startswith(c) for line in lines)
+                          for c in "><")
+        if added or removed:
+            found.append((file, added, removed, names))
+    return found
