@@ -18,7 +18,7 @@ MODULES = [os.path.basename(p) for p in SOURCES]
 # Not: what the style of the house is (bugprone-assignment-in-if-condition),
 # what no caller can get wrong more easily for it (swappable parameters), and
 # products of small constants
-TIDY = ("-*,clang-analyzer-*,bugprone-*,"
+TIDY = ("-*,clang-analyzer-*,clang-diagnostic-*,bugprone-*,"
         "-bugprone-assignment-in-if-condition,"
         "-bugprone-easily-swappable-parameters,"
         "-bugprone-implicit-widening-of-multiplication-result,"
@@ -64,9 +64,12 @@ def test_cppcheck():
 
 
 def test_clang_tidy():
+    """And clang's own warnings."""
     says_nothing([needs("clang-tidy"), "--quiet", f"--checks={TIDY}",
                   "--warnings-as-errors=*",
-                  *SOURCES, "--", "-O2",
+                  *SOURCES, "--", "-O2", "-Wall", "-Wextra",
+                  "-Wpointer-arith", "-Wno-unused-parameter",
+                  "-Wno-pointer-sign",
                   *(f for f in flags() if f[:2] in ("-I", "-D") and
                     '"' not in f)], cwd=OPENSSH)
 

@@ -1,0 +1,79 @@
+"""Ours by other compilers, with other C libraries and for other machines: all
+programs build, and the unit tests pass. "make check-compilers"."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
+JOBS = os.environ.get("JOBS", str(os.cpu_count()))
+# Where no libraries for that machine are but the C library
+BARE = ["--without-openssl", "--without-zlib", "--disable-security-key"]
+FORTIFY = "-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3"
+
+
+def loaded(machine, loader):
+    """What runs a program of another machine whose instructions this one
+    knows."""
+    return [f"/usr/{machine}/lib/{loader}", "--library-path",
+            f"/usr/{machine}/lib"]
+
+
+# Name: Debian's packages, options of upstream's configure, what runs programs
+BUILDS = {
+    "clang": (["clang"], ["CC=clang"], []),
+    "fortify": ([], ["CFLAGS=-O2", f"--with-cflags-after={FORTIFY}"], []),
+    "musl": (["musl-tools"],
+             ["CC=musl-gcc", "CPPFLAGS=-I{tree}/kernel", *BARE], []),
+    "i386": (["gcc-i686-linux-gnu"],
+             ["--host=i686-linux-gnu", *BARE],
+             loaded("i686-linux-gnu", "ld-linux.so.2")),
+    "big-endian": (["gcc-s390x-linux-gnu", "qemu-user"],
+                   ["--host=s390x-linux-gnu", *BARE],
+                   ["qemu-s390x", "-L", "/usr/s390x-linux-gnu"]),
+}
+
+
+def is_installed(package):
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${Status}", package],
+                          capture_output=True, text=True)
+    return done.stdout == "install ok installed"
+
+
+def run(tree, *command):
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True,
+                          timeout=2400)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return done.stdout + done.stderr
+
+
+def kernel_headers(folder):
+    """Debian's musl comes without."""
+    for name, path in (("linux", "/usr/include/linux"),
+                       ("asm-generic", "/usr/include/asm-generic"),
+                       ("asm", "/usr/include/x86_64-linux-gnu/asm")):
+        os.makedirs(folder, exist_ok=True)
+        os.symlink(path, f"{folder}/{name}")
+
+
+@pytest.mark.level("netem")
+@pytest.mark.parametrize("name", BUILDS)
+def test_builds(name, tmp_path):
+    packages, options, runs = BUILDS[name]
+    for package in packages:
+        if not shutil.which("dpkg-query") or not is_installed(package):
+            pytest.skip(f"needs Debian's {package}")
+    tree = str(tmp_path / "tree")
+    run(TOP, "openssh/lay", f"{BUILD}/tarball", tree, "openssh")
+    kernel_headers(f"{tree}/kernel")
+    run(tree, "./configure", *(o.format(tree=tree) for o in options))
+    run(tree, "make", f"-j{JOBS}")
+    assert "OpenSSH_" in run(tree, *runs, "./ssh", "-V")
+    run(tree, "make", "-f", "Makefile", "-f", "regress/bdp-unit.mk",
+        f"-j{JOBS}", "bdp-test_modules", "bdp-test_chanbuf")
+    for program in ("test_modules", "test_chanbuf"):
+        assert "tests ok" in run(tree, *runs, f"./bdp-{program}")
