@@ -112,7 +112,7 @@ may_probe(struct ssh *ssh, const struct channel_window *w)
 		return 0;
 	return !ib->refused || (ssh->compat & SSH_NEW_OPENSSH) != 0 ||
 	    (ssh->windows->path.no_tcp && w != NULL &&
-	    w->control.received >= PROBE_AFTER);
+	    w->control.now.received >= PROBE_AFTER);
 }
 
 /*
