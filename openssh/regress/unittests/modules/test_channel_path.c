@@ -354,7 +354,7 @@ abandoned(void)
 		ASSERT_U_INT_EQ(probes(), 1);
 	}
 	fake.now_us += 120 * MS;
-	rtt_us = fake.now_us - conn.ssh->inband->sent_us;
+	rtt_us = fake.now_us - conn.ssh->inband.sent_us;
 	answer(other);
 	deliver(other, RATE, 1);
 	ASSERT_U64_EQ(rtt()->rtt_us, rtt_us);
@@ -375,10 +375,10 @@ keepalives(void)
 {
 	Channel *c = start(BOUNDED, 0);
 
-	channel_probe_other_sent(conn.ssh);	/* there is no window yet */
+	conn.ssh->inband.asked++;	/* there is no window yet */
 	conn_turn(&conn, c);
 	ASSERT_U_INT_EQ(probes(), 1);
-	channel_probe_other_sent(conn.ssh);
+	conn.ssh->inband.asked++;
 	fake.now_us += 30 * MS;
 	/* Replies to requests of channels are others'. */
 	channel_probe_replied(conn.ssh, SSH2_MSG_CHANNEL_FAILURE);

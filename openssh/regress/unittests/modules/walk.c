@@ -188,8 +188,8 @@ answer(struct conn *conn)
 		freezero(cc, sizeof(*cc));
 		return;
 	}
-	if (conn->ssh->inband != NULL)
-		ssh_rtt_answer(conn->ssh->inband, fake.now_us);
+	ssh_rtt_answer(&conn->ssh->inband, conn->ssh->inband.number,
+	    fake.now_us);
 }
 
 static void
@@ -209,7 +209,7 @@ path_step(struct walk *w, u_int what)
 		break;
 	case 3:			/* sshd's keepalive, and a reply to it */
 		if (next(w) & 1)
-			channel_probe_other_sent(w->conn.ssh);
+			w->conn.ssh->inband.asked++;
 		else
 			channel_probe_replied(w->conn.ssh,
 			    SSH2_MSG_REQUEST_FAILURE);
