@@ -39,7 +39,7 @@ void
 channel_pipe_output(Channel *c)
 {
 	if ((c->sender & CHANNEL_OUTPUT_ENLARGED) != 0 ||
-	    c->window->control.consumed < PIPE_AFTER ||
+	    c->window->control.now.consumed < PIPE_AFTER ||
 	    sshbuf_len(c->output) == 0)
 		return;
 	c->sender |= CHANNEL_OUTPUT_ENLARGED;
@@ -51,7 +51,7 @@ channel_pipe_input(Channel *c)
 {
 	if ((c->sender & CHANNEL_INPUT_ENLARGED) != 0 ||
 	    c->report->send.bytes < PIPE_AFTER ||
-	    c->window->control.consumed != 0)
+	    c->window->control.now.consumed != 0)
 		return;
 	c->sender |= CHANNEL_INPUT_ENLARGED;
 	enlarge(c->rfd);

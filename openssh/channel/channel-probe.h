@@ -6,7 +6,9 @@
 
 /*
  * Asks the peer for the round trip where the socket does not tell of the whole
- * path. The answers lie in ssh->inband (ssh-rtt.h).
+ * path. The answers lie in ssh->inband (ssh-rtt.h). The first probe goes out
+ * when the first bulk channel opens. Later, its answer would wait behind the
+ * data that the peer's socket holds, and a short path look like a long one.
  */
 
 struct Channel;
@@ -26,18 +28,11 @@ void	 channel_probe_opened(struct ssh *ssh, struct Channel *c);
  */
 void	 channel_probe_turn(struct ssh *ssh, struct Channel *c);
 
-/* Notes that a channel is gone: a probe that was sent on it has no answer. */
-void	 channel_probe_forget(struct ssh *ssh, const struct Channel *c);
-
-/* Frees what a connection has of this, after its windows. */
-void	 channel_probe_free(struct ssh *ssh);
-
 /*
  * For sshd, whose replies to probes and to other global requests can't be told
- * apart: notes that it has sent another one, and that a reply of a type has
- * come. Those to channel requests are ignored.
+ * apart: notes that a reply of a type has come. Those to channel requests are
+ * ignored. Other requests are counted in ssh->inband.asked.
  */
-void	 channel_probe_other_sent(struct ssh *ssh);
 void	 channel_probe_replied(struct ssh *ssh, int type);
 
 #endif /* CHANNEL_PROBE_H */

@@ -78,7 +78,7 @@ report_credit(const Channel *c, uint32_t credit)
 	    "adjust=%u limited=%s", c->self, (unsigned long long)facts->now_us,
 	    cw->target, facts->window, (unsigned long long)facts->backlog,
 	    (unsigned long long)c->report->granted,
-	    (unsigned long long)cw->consumed, (unsigned long long)cw->bdp,
+	    (unsigned long long)cw->now.consumed, (unsigned long long)cw->bdp,
 	    (unsigned long long)facts->rtt.rtt_us, credit,
 	    limited_name(cw->limited));
 }
@@ -137,8 +137,8 @@ channel_report_status(const struct ssh *ssh, const Channel *c,
 	if (c->report == NULL)
 		return;
 	cw = &c->window->control;
-	rate = mean_rate(c->report, cw->consumed);
-	rtt_us = ssh->windows->path.rtt.rtt_us;
+	rate = mean_rate(c->report, cw->now.consumed);
+	rtt_us = ssh->windows->path.rtt.use.rtt_us;
 	if ((r = sshbuf_putf(buf, "     window %u, rtt %llu.%llu ms, "
 	    "mean %llu.%llu MB/s, limited by %s\r\n", cw->target,
 	    (unsigned long long)rtt_us / 1000,
@@ -177,10 +177,10 @@ report_end(struct ssh *ssh, struct channel_report *rep)
 	const Channel *c = rep->channel;
 	const struct channel_window *w = c->window;
 	/* Once the peer has closed, channel_window_turn() is not called. */
-	uint64_t consumed = w->control.consumed +
+	uint64_t consumed = w->control.now.consumed +
 	    (c->local_consumed - w->seen);
 	uint64_t rate = mean_rate(rep, consumed);
-	uint64_t rtt_us = ssh->windows->path.rtt.least_us;
+	uint64_t rtt_us = ssh->windows->path.rtt.use.least_us;
 	LogLevel level = report_level(rep->server);
 
 	if (consumed != 0)

@@ -4,13 +4,8 @@
 #ifndef WINDOW_STATE_H
 #define WINDOW_STATE_H
 
-#include <sys/types.h>
-
-#include <stdint.h>
-
 #include "misc.h"
-#include "path-rtt.h"
-#include "window-decide.h"
+#include "window-control.h"
 
 /*
  * The state behind the windows of a connection, which the files of this room
@@ -37,15 +32,12 @@ struct channel_path {
 	struct path_info tcp;	/* the path as the kernel sees it */
 	const struct path_info *ssh;	/* as probes see it; NULL: none */
 	const struct path_info *source;	/* the one of these two in use */
-	struct path_rtt path_rtt;
-	struct rtt_in_use rtt;
-	uint64_t consumed;	/* bytes, by all bulk channels */
+	struct path_rtt rtt;	/* of that source */
 };
 
 /* A connection's */
 struct channel_windows {
 	struct window_budget budget;	/* limit 0: all windows are fixed */
-	int bounded;		/* 1: the peer's buffers are bounded */
 	struct channel_path path;
 };
 

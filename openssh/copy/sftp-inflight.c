@@ -45,9 +45,10 @@ sftp_inflight_opened(struct sftp_inflight *d, double asked_s, double now_s)
 void
 sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s)
 {
-	const struct rtt_in_use rtt = { d->rtt_us, d->rtt_us, 0 };
+	const struct window_facts facts = { .now_us = us(now_s),
+	    .rtt = { d->rtt_us, d->rtt_us, 0 }, .consumed = len };
 
-	window_update(&d->cw, len, 0, &rtt, us(now_s), d->most);
+	window_update(&d->cw, &facts);
 }
 
 uint64_t

@@ -3,10 +3,6 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
-
-#include <stdint.h>
-
 #include "misc.h"
 #include "path-rtt.h"
 
@@ -37,20 +33,19 @@ path_rtt_choose(const struct path_info *tcp, const struct path_info *inband)
 }
 
 static void
-measure_rate(struct path_rtt *pr, uint64_t rtt_us, uint64_t consumed,
-    uint64_t now_us)
+measure_rate(struct path_rtt *pr, uint64_t rtt_us, uint64_t now_us)
 {
 	uint64_t took_us = now_us - pr->since_us;
 
 	if (pr->since_us != 0 && took_us < MAXIMUM(rtt_us, PATH_RATE_MIN_US))
 		return;
 	if (pr->since_us != 0 && took_us != 0) {
-		pr->rate = (consumed - pr->consumed) * 1000000 / took_us;
+		pr->rate = pr->came * 1000000 / took_us;
 		pr->best -= pr->best / PATH_RATE_FADE;
 		pr->best = MAXIMUM(pr->best, pr->rate);
 	}
 	pr->since_us = now_us;
-	pr->consumed = consumed;
+	pr->came = 0;
 }
 
 /* Returns the longest RTT (us) that a path with this least RTT is taken for. */
@@ -58,38 +53,40 @@ static uint64_t
 most_us(const struct path_rtt *pr)
 {
 	if (pr->bounded)
-		return pr->least_us * 2;
-	return pr->least_us + (pr->inband ? 0 : pr->least_us / 4);
+		return pr->use.least_us * 2;
+	return pr->use.least_us + (pr->use.inband ? 0 : pr->use.least_us / 4);
 }
 
 void
 path_rtt_update(struct path_rtt *pr, const struct path_info *path,
-    uint64_t consumed, uint64_t now_us, struct rtt_in_use *use)
+    uint64_t came, uint64_t now_us)
 {
 	uint64_t gap_us = pr->last_us == 0 ? 0 : now_us - pr->last_us;
 
+	pr->came += came;
+	pr->use.rtt_us = path->rtt_us;
+	if (path->rtt_us == 0)
+		return;
 	pr->last_us = now_us;
-	if (gap_us > PATH_RTT_PAUSE_US && !pr->inband)
-		pr->least_us = pr->best = 0;
+	if (gap_us > PATH_RTT_PAUSE_US && !pr->use.inband)
+		pr->use.least_us = pr->best = 0;
 	/* The sender stopped, which tells nothing of the path */
 	if (gap_us > path->rtt_us)
 		pr->since_us = 0;
-	measure_rate(pr, path->rtt_us, consumed, now_us);
-	if (pr->least_us == 0)
-		pr->least_us = path->min_rtt_us != 0 && !pr->inband ?
+	measure_rate(pr, path->rtt_us, now_us);
+	if (pr->use.least_us == 0)
+		pr->use.least_us = path->min_rtt_us != 0 && !pr->use.inband ?
 		    path->min_rtt_us : path->rtt_us;
-	pr->least_us = MINIMUM(pr->least_us, path->rtt_us);
+	pr->use.least_us = MINIMUM(pr->use.least_us, path->rtt_us);
 	/*
 	 * A queue leaves the rate what it is. If the rate falls as well, the
 	 * least RTT is that of a path that is gone: raise it until this RTT is
 	 * allowed. (The kernel's least RTT is good for 5 minutes, so it is
 	 * asked only once.)
 	 */
-	if (!pr->inband && path->rtt_us > most_us(pr) &&
+	if (!pr->use.inband && path->rtt_us > most_us(pr) &&
 	    pr->rate < pr->best / 4 * 3)
-		pr->least_us = pr->bounded ?
+		pr->use.least_us = pr->bounded ?
 		    path->rtt_us / 2 : path->rtt_us / 5 * 4;
-	use->rtt_us = MINIMUM(path->rtt_us, most_us(pr));
-	use->least_us = pr->least_us;
-	use->inband = pr->inband;
+	pr->use.rtt_us = MINIMUM(path->rtt_us, most_us(pr));
 }

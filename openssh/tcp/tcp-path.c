@@ -3,7 +3,6 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/socket.h>
 #include <netinet/in.h>
 #ifdef __linux__
@@ -11,45 +10,27 @@
 # include <linux/tcp.h>
 #endif
 
-#include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include "ssherr.h"
 #include "tcp-path.h"
-
-#if defined(__linux__) && defined(TCP_INFO) && !defined(WITHOUT_TCP_INFO)
-/* Whether the kernel's answer, of len bytes, has a field */
-#define HAS(len, field) ((len) >= offsetof(struct tcp_info, field) + \
-	sizeof(((struct tcp_info *)0)->field))
 
 int
 tcp_path_probe(int fd, struct path_info *path)
 {
+#if defined(__linux__) && defined(TCP_INFO) && !defined(WITHOUT_TCP_INFO)
 	struct tcp_info ti;
 	socklen_t len = sizeof(ti);
 
-	memset(path, 0, sizeof(*path));
+	/* An older kernel leaves what it doesn't have as it is. */
 	memset(&ti, 0, sizeof(ti));
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ti, &len) == -1)
-		return SSH_ERR_SYSTEM_ERROR;
-	if (!HAS(len, tcpi_rtt) || ti.tcpi_rtt == 0) {
-		errno = EAGAIN;
-		return SSH_ERR_SYSTEM_ERROR;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ti, &len) == 0) {
+		path->rtt_us = ti.tcpi_rtt;
+		/* Linux 4.6 and later; all ones until there is a sample */
+		path->min_rtt_us = ti.tcpi_min_rtt == UINT32_MAX ?
+		    0 : ti.tcpi_min_rtt;
+		return 0;
 	}
-	path->rtt_us = ti.tcpi_rtt;
-	/* Linux 4.6 and later; all ones until there is a sample */
-	if (HAS(len, tcpi_min_rtt) && ti.tcpi_min_rtt != UINT32_MAX)
-		path->min_rtt_us = ti.tcpi_min_rtt;
-	return 0;
-}
-#else
-int
-tcp_path_probe(int fd, struct path_info *path)
-{
-	memset(path, 0, sizeof(*path));
-	errno = EOPNOTSUPP;
-	return SSH_ERR_SYSTEM_ERROR;
-}
 #endif
+	memset(path, 0, sizeof(*path));
+	return -1;
+}

@@ -3,9 +3,6 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
-
-#include <stdint.h>
 #include <string.h>
 
 #include "misc.h"
@@ -35,13 +32,6 @@ window_budget_leave(struct window_budget *b, struct window_budget_share *s)
 	s->held = 0;
 }
 
-/* Returns what is left of the pool beside `used` bytes. */
-static uint64_t
-left(const struct window_budget *b, uint64_t used)
-{
-	return b->pool > used ? b->pool - used : 0;
-}
-
 uint32_t
 window_budget_ask(struct window_budget *b, struct window_budget_share *me,
     uint32_t want, uint32_t outstanding)
@@ -49,10 +39,11 @@ window_budget_ask(struct window_budget *b, struct window_budget_share *me,
 	uint64_t others = b->held - me->held, part, extra, out;
 
 	set_want(b, me, want > me->base ? want - me->base : 0);
-	part = MAXIMUM(left(b, b->wants - me->want),
+	part = MAXIMUM(b->pool - MINIMUM(b->pool, b->wants - me->want),
 	    b->pool / MAXIMUM(b->wanting, 1));
 	/* What others hold beyond their part has to come back first. */
-	extra = MINIMUM(MINIMUM(me->want, part), left(b, others));
+	extra = MINIMUM(MINIMUM(me->want, part),
+	    b->pool - MINIMUM(b->pool, others));
 	out = outstanding > me->base ? outstanding - me->base : 0;
 	me->held = MAXIMUM(extra, out);
 	b->held = others + me->held;

@@ -3,12 +3,10 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
-
-#include <stdint.h>
 #include <string.h>
 
 #include "misc.h"
+#include "sshbuf.h"
 #include "window-control.h"
 
 /* Returns the sample i intervals back; 0 is the interval that still runs. */
@@ -18,20 +16,14 @@ sample_back(const struct window_control *cw, u_int i)
 	return &cw->samples[(cw->head + WINDOW_SAMPLES - i) % WINDOW_SAMPLES];
 }
 
-/* Begins a new interval at now_us. */
+/* Begins a new interval. */
 static void
-sample_push(struct window_control *cw, uint64_t now_us)
+sample_push(struct window_control *cw)
 {
-	struct window_sample *s;
-
 	cw->head = (cw->head + 1) % WINDOW_SAMPLES;
 	if (cw->nsamples < WINDOW_SAMPLES)
 		cw->nsamples++;
-	s = &cw->samples[cw->head];
-	s->t_us = now_us;
-	s->consumed = cw->consumed;
-	s->received = cw->received;
-	s->backlog_min = cw->backlog;
+	cw->samples[cw->head] = cw->now;
 }
 
 /* Returns v0 + (v1 - v0) * part / whole. Counters may wrap. */
@@ -52,29 +44,23 @@ static void
 history_at(const struct window_control *cw, uint64_t t_us,
     struct window_sample *at)
 {
-	struct window_sample next;
-	const struct window_sample *s;
+	const struct window_sample *s, *next = &cw->now;
 	uint64_t part, whole;
 	u_int i;
 
-	memset(&next, 0, sizeof(next));
-	next.t_us = cw->now_us;
-	next.consumed = cw->consumed;
-	next.received = cw->received;
-	for (i = 0; i < cw->nsamples; i++) {
+	for (i = 0; i < cw->nsamples; i++, next = s) {
 		s = sample_back(cw, i);
-		if (s->t_us <= t_us) {
-			part = t_us - s->t_us;
-			whole = next.t_us - s->t_us;
-			at->consumed = interpolate(s->consumed, next.consumed,
-			    part, whole);
-			at->received = interpolate(s->received, next.received,
-			    part, whole);
-			return;
-		}
-		next = *s;
+		if (s->t_us > t_us)
+			continue;
+		part = t_us - s->t_us;
+		whole = next->t_us - s->t_us;
+		at->consumed = interpolate(s->consumed, next->consumed,
+		    part, whole);
+		at->received = interpolate(s->received, next->received,
+		    part, whole);
+		return;
 	}
-	*at = next;
+	*at = *next;
 }
 
 /* Returns the bytes that both came and were consumed between two points. */
@@ -90,13 +76,13 @@ static uint64_t
 standing_backlog(const struct window_control *cw, uint64_t interval_us)
 {
 	const struct window_sample *s;
-	uint64_t least = cw->backlog;
+	uint64_t least = cw->now.backlog;
 	u_int i;
 
 	for (i = 0; i < cw->nsamples; i++) {
 		s = sample_back(cw, i);
-		least = MINIMUM(least, s->backlog_min);
-		if (cw->now_us - s->t_us >= interval_us)
+		least = MINIMUM(least, s->backlog);
+		if (cw->now.t_us - s->t_us >= interval_us)
 			return least;
 	}
 	return 0;	/* history too short to tell */
@@ -117,19 +103,19 @@ had_no_credit(const struct window_control *cw, uint64_t came,
 	    standing_backlog(cw, interval_us) >= WINDOW_LAG)
 		return 1;
 	return !cw->bounded && cw->starved_us != 0 &&
-	    cw->now_us - cw->starved_us < 2 * interval_us &&
-	    cw->backlog < WINDOW_LAG;
+	    cw->now.t_us - cw->starved_us < 2 * interval_us &&
+	    cw->now.backlog < WINDOW_LAG;
 }
 
 /* Ages the best deliveries by the round trips that have passed. */
 static void
 age(struct window_control *cw, uint64_t came, uint64_t interval_us)
 {
-	uint64_t i, shift = (cw->now_us - cw->round_us) / interval_us;
+	uint64_t i, shift = (cw->now.t_us - cw->round_us) / interval_us;
 
 	if (shift == 0)
 		return;
-	cw->round_us = cw->now_us;
+	cw->round_us = cw->now.t_us;
 	if (had_no_credit(cw, came, interval_us))
 		return;
 	for (i = WINDOW_ROUNDS; i-- > 0;)
@@ -140,17 +126,16 @@ age(struct window_control *cw, uint64_t came, uint64_t interval_us)
 static void
 measure(struct window_control *cw, uint64_t interval_us)
 {
-	struct window_sample s0, s1, s2;
+	struct window_sample s1, s2;
 	uint64_t t1, t2, now, before, i;
 	uint64_t rounds = cw->bounded ?
 	    WINDOW_ROUNDS : WINDOW_ROUNDS_UNBOUNDED;
 
-	t1 = cw->now_us > interval_us ? cw->now_us - interval_us : 0;
+	t1 = cw->now.t_us > interval_us ? cw->now.t_us - interval_us : 0;
 	t2 = t1 > interval_us ? t1 - interval_us : 0;
-	history_at(cw, cw->now_us, &s0);
 	history_at(cw, t1, &s1);
 	history_at(cw, t2, &s2);
-	now = delivered(&s1, &s0);
+	now = delivered(&s1, &cw->now);
 	before = delivered(&s2, &s1);
 	/*
 	 * Data behind a lost segment comes all at once, up to two round trips'
@@ -162,7 +147,7 @@ measure(struct window_control *cw, uint64_t interval_us)
 	/* Bytes in an interval to bytes in a round trip, if that is shorter */
 	if (interval_us > cw->rtt_us)
 		now = now * cw->rtt_us / interval_us;
-	age(cw, cw->received - s1.received, interval_us);
+	age(cw, cw->now.received - s1.received, interval_us);
 	cw->best[0] = MAXIMUM(cw->best[0], now);
 	for (cw->bdp = 0, i = 0; i < rounds; i++)
 		cw->bdp = MAXIMUM(cw->bdp, cw->best[i]);
@@ -206,59 +191,47 @@ window_init(struct window_control *cw, uint32_t base, int bounded,
 	memset(cw, 0, sizeof(*cw));
 	cw->base = cw->target = base;
 	cw->bounded = bounded;
-	cw->now_us = cw->round_us = now_us;
-	sample_push(cw, now_us);
+	cw->now.t_us = cw->round_us = now_us;
+	sample_push(cw);
 }
 
 void
-window_update(struct window_control *cw, uint64_t consumed, uint64_t backlog,
-    const struct rtt_in_use *rtt, uint64_t now_us, uint32_t limit)
+window_update(struct window_control *cw, const struct window_facts *facts)
 {
 	uint64_t interval_us;
 	struct window_sample *s;
 
-	if (now_us > cw->now_us)	/* ignore a step back */
-		cw->now_us = now_us;
-	cw->rtt_us = rtt->rtt_us;
-	interval_us = MAXIMUM(rtt->rtt_us, WINDOW_INTERVAL_MIN_US);
+	/* ignore a step back */
+	cw->now.t_us = MAXIMUM(cw->now.t_us, facts->now_us);
+	cw->rtt_us = facts->rtt.rtt_us;
+	interval_us = MAXIMUM(cw->rtt_us, WINDOW_INTERVAL_MIN_US);
 
 	/*
 	 * Push a sample before the counters change. After an idle gap the
 	 * history then rises at its end, not evenly across it.
 	 */
+	if (cw->now.t_us - cw->samples[cw->head].t_us >=
+	    interval_us / WINDOW_PER_RTT)
+		sample_push(cw);
+	cw->now.consumed += facts->consumed;
+	cw->now.received = cw->now.consumed + facts->backlog;
+	cw->now.backlog = facts->backlog;
 	s = &cw->samples[cw->head];
-	if (cw->now_us - s->t_us >= interval_us / WINDOW_PER_RTT)
-		sample_push(cw, cw->now_us);
-	cw->consumed += consumed;
-	cw->received = cw->consumed + backlog;
-	cw->backlog = backlog;
-	s = &cw->samples[cw->head];
-	s->backlog_min = MINIMUM(s->backlog_min, backlog);
+	s->backlog = MINIMUM(s->backlog, facts->backlog);
 
-	if (rtt->rtt_us == 0) {
+	if (cw->rtt_us == 0) {
 		cw->target = cw->base;
 		cw->limited = WINDOW_BASE;
 	} else {
 		measure(cw, interval_us);
-		decide(cw, rtt, interval_us);
-	}
-	window_limit(cw, limit);
-}
-
-void
-window_limit(struct window_control *cw, uint32_t limit)
-{
-	limit = MAXIMUM(limit, cw->base);
-	if (cw->target > limit) {
-		cw->target = limit;
-		cw->limited = WINDOW_BUDGET;
+		decide(cw, &facts->rtt, interval_us);
 	}
 }
 
 uint32_t
 window_credit(struct window_control *cw, uint32_t window, uint32_t maxpacket)
 {
-	uint64_t outstanding = window + cw->backlog;
+	uint64_t outstanding = window + cw->now.backlog;
 	uint64_t quantum, credit;
 
 	quantum = MAXIMUM(3 * (uint64_t)maxpacket,
@@ -266,7 +239,7 @@ window_credit(struct window_control *cw, uint32_t window, uint32_t maxpacket)
 	/* However small the window, half of it is worth a message */
 	quantum = MINIMUM(quantum, cw->target / 2);
 	if (window < cw->target / 4)
-		cw->starved_us = cw->now_us;
+		cw->starved_us = cw->now.t_us;
 	/* Credit can't be taken back. Wait until the peer has spent it. */
 	if (outstanding >= cw->target)
 		return 0;
@@ -279,9 +252,27 @@ window_credit(struct window_control *cw, uint32_t window, uint32_t maxpacket)
 	 * called again: when backlog is consumed, or when the rest of a large
 	 * window comes.
 	 */
-	if (cw->now_us - cw->granted_us < cw->rtt_us / WINDOW_QUANTUM &&
-	    (cw->backlog > 0 || window >= cw->target / 2))
+	if (cw->now.t_us - cw->granted_us < cw->rtt_us / WINDOW_QUANTUM &&
+	    (cw->now.backlog > 0 || window >= cw->target / 2))
 		return 0;
-	cw->granted_us = cw->now_us;
+	cw->granted_us = cw->now.t_us;
 	return credit;
+}
+
+uint32_t
+window_decide(struct window_control *cw, struct window_budget *budget,
+    struct window_budget_share *share, const struct window_facts *facts)
+{
+	uint64_t outstanding = facts->window + facts->backlog;
+	uint32_t limit;
+
+	window_update(cw, facts);
+	/* What waits in an sshbuf can't be more than SSHBUF_SIZE_MAX. */
+	limit = window_budget_ask(budget, share, MINIMUM(cw->target,
+	    SSHBUF_SIZE_MAX), MINIMUM(outstanding, UINT32_MAX));
+	if (cw->target > limit) {
+		cw->target = limit;
+		cw->limited = WINDOW_BUDGET;
+	}
+	return window_credit(cw, facts->window, facts->maxpacket);
 }

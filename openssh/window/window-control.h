@@ -4,11 +4,8 @@
 #ifndef WINDOW_CONTROL_H
 #define WINDOW_CONTROL_H
 
-#include <sys/types.h>
-
-#include <stdint.h>
-
 #include "path-rtt.h"
+#include "window-budget.h"
 
 /*
  * The controller of one channel's receive window. Pure: the bytes consumed, the
@@ -81,29 +78,27 @@ enum window_limited {
 	WINDOW_PATH,		/* BDP plus headroom */
 	WINDOW_PEER,		/* the peer's buffers bound the headroom */
 	WINDOW_READER,		/* the local consumer lags behind the path */
-	WINDOW_BUDGET		/* the limit passed in */
+	WINDOW_BUDGET		/* what all channels may have */
 };
 
+/* The counters at a time, at which an interval starts */
 struct window_sample {
-	uint64_t t_us;		/* start of the interval */
-	uint64_t consumed;	/* cumulative, bytes, at t_us */
-	uint64_t received;	/* cumulative, bytes, at t_us */
-	uint64_t backlog_min;	/* bytes, least seen in the interval */
+	uint64_t t_us;
+	uint64_t consumed;	/* cumulative, bytes */
+	uint64_t received;	/* cumulative, bytes: consumed + backlog */
+	uint64_t backlog;	/* bytes, not consumed: least in the interval */
 };
 
 struct window_control {
 	/* Configuration */
 	uint32_t base;		/* bytes: initial window, never less */
-	int bounded;	/* 1: the peer's buffers are bounded */
+	int bounded;		/* 1: the peer's buffers are bounded */
 
 	/* State */
-	uint64_t now_us;	/* time of the last update */
+	struct window_sample now;	/* as of the last update */
 	uint64_t granted_us;	/* time of the last credit */
 	uint64_t starved_us;	/* last time with little credit; 0: never */
 	uint64_t rtt_us;	/* round trip time in use; 0: unknown */
-	uint64_t consumed;	/* cumulative, bytes */
-	uint64_t received;	/* cumulative, bytes: consumed + backlog */
-	uint64_t backlog;	/* bytes received and not yet consumed */
 	uint64_t round_us;	/* start of the current round trip */
 	uint64_t best[WINDOW_ROUNDS];	/* bytes, best delivery of a round */
 	struct window_sample samples[WINDOW_SAMPLES];	/* ring */
@@ -116,6 +111,16 @@ struct window_control {
 	enum window_limited limited;	/* what decided the target */
 };
 
+/* What was gathered of a channel for the decision on its credit */
+struct window_facts {
+	uint64_t now_us;	/* time, of a clock that doesn't step back */
+	struct rtt_in_use rtt;
+	uint64_t consumed;	/* bytes consumed since the last update */
+	uint64_t backlog;	/* bytes that came and wait for the consumer */
+	uint32_t window;	/* bytes that the peer may still send */
+	uint32_t maxpacket;	/* bytes of the largest packet */
+};
+
 /*
  * Starts at time now_us with a window of base bytes. bounded is 1 if the
  * sender has announced that its buffers are bounded.
@@ -124,21 +129,12 @@ void	 window_init(struct window_control *cw, uint32_t base,
 	    int bounded, uint64_t now_us);
 
 /*
- * Counts `consumed` bytes that the local consumer has taken since the last
- * update, while `backlog` bytes wait for it. Updates the target, which is at
- * most `limit` bytes, or base if that is more. Call it also when data came and
- * nothing was consumed. Otherwise all data that comes while the reader has
- * stopped would seem to come at once when it resumes.
+ * Updates the target. Call it also when data came and nothing was consumed.
+ * Otherwise all data that comes while the reader has stopped would seem to come
+ * at once when it resumes.
  */
-void	 window_update(struct window_control *cw, uint64_t consumed,
-	    uint64_t backlog, const struct rtt_in_use *rtt, uint64_t now_us,
-	    uint32_t limit);
-
-/*
- * Lowers the target to what the budget allows: limit bytes, or base if that is
- * more.
- */
-void	 window_limit(struct window_control *cw, uint32_t limit);
+void	 window_update(struct window_control *cw,
+	    const struct window_facts *facts);
 
 /*
  * Returns the credit (bytes) to grant now to a peer that may still send window
@@ -146,5 +142,13 @@ void	 window_limit(struct window_control *cw, uint32_t limit);
  */
 uint32_t window_credit(struct window_control *cw, uint32_t window,
 	    uint32_t maxpacket);
+
+/*
+ * Updates the target, and lowers it to what the budget allows. Returns the
+ * credit (bytes) to send now, or 0 for none.
+ */
+uint32_t window_decide(struct window_control *cw,
+	    struct window_budget *budget, struct window_budget_share *share,
+	    const struct window_facts *facts);
 
 #endif /* WINDOW_CONTROL_H */

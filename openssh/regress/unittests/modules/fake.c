@@ -6,7 +6,6 @@
 #include <sys/types.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +18,6 @@
 #include "tcp-path.h"
 #include "tcp-unsent.h"
 #include "sshbuf.h"
-#include "ssherr.h"
 #include "fake.h"
 
 struct fake fake;
@@ -37,8 +35,10 @@ void	 __real_set_nodelay(int);
 void	 __wrap_set_nodelay(int);
 void	 __real_window_init(struct window_control *, uint32_t, int, uint64_t);
 void	 __wrap_window_init(struct window_control *, uint32_t, int, uint64_t);
-uint32_t __real_window_credit(struct window_control *, uint32_t, uint32_t);
-uint32_t __wrap_window_credit(struct window_control *, uint32_t, uint32_t);
+uint32_t __real_window_decide(struct window_control *, struct window_budget *,
+	    struct window_budget_share *, const struct window_facts *);
+uint32_t __wrap_window_decide(struct window_control *, struct window_budget *,
+	    struct window_budget_share *, const struct window_facts *);
 void	 __real_sshbuf_reset(struct sshbuf *);
 void	 __wrap_sshbuf_reset(struct sshbuf *);
 uint32_t __real_window_budget_ask(struct window_budget *,
@@ -116,10 +116,9 @@ __wrap_tcp_path_probe(int fd, struct path_info *path)
 		return without_tcp_path_probe(fd, path);
 	if (fake.path == NULL)
 		return __real_tcp_path_probe(fd, path);
-	if (fake.path_errno != 0) {
+	if (fake.path_fails) {
 		memset(path, 0, sizeof(*path));
-		errno = fake.path_errno;
-		return SSH_ERR_SYSTEM_ERROR;
+		return -1;
 	}
 	*path = *fake.path;
 	return 0;
@@ -162,17 +161,17 @@ __wrap_window_init(struct window_control *cw, uint32_t base, int bounded,
     uint64_t now_us)
 {
 	__real_window_init(cw, base, bounded, now_us);
-	cw->consumed = cw->received = fake.counters;
+	cw->now.consumed = cw->now.received = fake.counters;
 	cw->samples[cw->head].consumed = fake.counters;
 	cw->samples[cw->head].received = fake.counters;
 }
 
 uint32_t
-__wrap_window_credit(struct window_control *cw, uint32_t window,
-    uint32_t maxpacket)
+__wrap_window_decide(struct window_control *cw, struct window_budget *b,
+    struct window_budget_share *s, const struct window_facts *facts)
 {
 	fake.cw = cw;
-	return __real_window_credit(cw, window, maxpacket);
+	return __real_window_decide(cw, b, s, facts);
 }
 
 uint32_t

@@ -18,7 +18,7 @@ struct fake {
 	uint64_t step_us;		/* by which each call moves it on */
 	const struct path_info *path;	/* of tcp_path_probe(); NULL: real */
 	int without;			/* 1: as if built without TCP_INFO */
-	int path_errno;			/* its errno; 0 = it succeeds */
+	int path_fails;			/* 1: it can't tell */
 	int waiting;			/* bytes, of tcp_unsent() */
 	int real_unsent;		/* 1: it asks the socket */
 	const void *option;		/* of getsockopt(); NULL: real */

@@ -10,7 +10,6 @@
 #include "includes.h"
 
 #include <sys/types.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -63,7 +62,7 @@ start(u_int flags, uint64_t rtt_us)
 	conn.ssh->compat = SSH_NEW_OPENSSH;
 	path.rtt_us = path.min_rtt_us = rtt_us;
 	if (rtt_us == 0)
-		fake.path_errno = ENOTSOCK;
+		fake.path_fails = 1;
 	return conn_channel(&conn, "session");
 }
 
@@ -123,7 +122,7 @@ answer(Channel *c)
 static const struct rtt_in_use *
 rtt(void)
 {
-	return &conn.ssh->windows->path.rtt;
+	return &conn.ssh->windows->path.rtt.use;
 }
 
 /* The next probe is answered after that many ms, while data comes. */
@@ -355,7 +354,7 @@ abandoned(void)
 		ASSERT_U_INT_EQ(probes(), 1);
 	}
 	fake.now_us += 120 * MS;
-	rtt_us = fake.now_us - conn.ssh->inband->sent_us;
+	rtt_us = fake.now_us - conn.ssh->inband.sent_us;
 	answer(other);
 	deliver(other, RATE, 1);
 	ASSERT_U64_EQ(rtt()->rtt_us, rtt_us);
@@ -376,10 +375,10 @@ keepalives(void)
 {
 	Channel *c = start(BOUNDED, 0);
 
-	channel_probe_other_sent(conn.ssh);	/* there is no window yet */
+	conn.ssh->inband.asked++;	/* there is no window yet */
 	conn_turn(&conn, c);
 	ASSERT_U_INT_EQ(probes(), 1);
-	channel_probe_other_sent(conn.ssh);
+	conn.ssh->inband.asked++;
 	fake.now_us += 30 * MS;
 	/* Replies to requests of channels are others'. */
 	channel_probe_replied(conn.ssh, SSH2_MSG_CHANNEL_FAILURE);
@@ -407,11 +406,11 @@ looks(void)
 {
 	static const struct {
 		uint64_t rtt_us;
-		int error;
+		int fails;
 		u_int looks;	/* in a second */
 	} tests[] = {
 		{ 100 * MS, 0, 10 }, { 20 * MS, 0, 50 }, { 10 * MS, 0, 100 },
-		{ 200, 0, 100 }, { 0, EAGAIN, 100 }, { 0, ENOTSOCK, 1 },
+		{ 200, 0, 100 }, { 0, 0, 100 }, { 0, 1, 1 },
 	};
 	Channel *c, *other;
 	u_int ms;
@@ -422,7 +421,7 @@ looks(void)
 		c = start(BOUNDED, 0);
 		other = conn_channel(&conn, "session");
 		path.rtt_us = path.min_rtt_us = tests[i].rtt_us;
-		fake.path_errno = tests[i].error;
+		fake.path_fails = tests[i].fails;
 		for (ms = 0; ms < 500; ms++) {
 			deliver(c, 100, 1);
 			deliver(other, 100, 1);

@@ -137,9 +137,11 @@ loaded(const struct link *l, struct rtt_in_use *rtt)
 static uint32_t
 receiver_turn(struct link *l, uint64_t arrived, uint64_t *reader)
 {
-	struct rtt_in_use rtt;
-	uint64_t taken;
+	struct window_facts facts = { .now_us = l->now_us };
+	struct window_budget_share share = { .base = BASE };
+	struct window_budget budget;
 	uint32_t credit = 0;
+	uint64_t taken;
 
 	ASSERT_U64_LE(arrived, l->window);
 	l->window -= arrived;
@@ -149,10 +151,13 @@ receiver_turn(struct link *l, uint64_t arrived, uint64_t *reader)
 	l->backlog -= taken;
 	*reader -= taken;
 	if (taken != 0 || arrived != 0) {
-		loaded(l, &rtt);
-		window_update(&l->cw, taken, l->backlog, &rtt, l->now_us,
-		    LIMIT);
-		credit = window_credit(&l->cw, l->window, PACKET);
+		loaded(l, &facts.rtt);
+		facts.consumed = taken;
+		facts.backlog = l->backlog;
+		facts.window = l->window;
+		facts.maxpacket = PACKET;
+		window_budget_init(&budget, LIMIT, BASE);
+		credit = window_decide(&l->cw, &budget, &share, &facts);
 		l->window += credit;
 		l->adjusts += credit != 0;
 	}

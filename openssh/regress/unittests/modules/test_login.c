@@ -110,7 +110,7 @@ client(void)
 	c = conn_channel(&conn, "session");
 	c->have_remote_id = 0;
 	last_channel_begin(conn.ssh, c);
-	ASSERT_PTR_EQ(conn.ssh->inband, NULL);	/* no ping, no probe */
+	ASSERT_U64_EQ(conn.ssh->inband.sent_us, 0);	/* no ping, no probe */
 	ASSERT_INT_EQ(c->have_remote_id, 1);
 	ASSERT_U_INT_EQ(c->remote_id, LAST_CHANNEL_ID);
 	last_channel_end(c);

@@ -13,7 +13,6 @@
 #include "includes.h"
 
 #include <sys/types.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -75,7 +74,7 @@ start(struct queue *q, int bounded, int tcp)
 	ASSERT_PTR_NE(q->ping = sshbuf_new(), NULL);
 	fixture_open(&q->conn, &q->path, 0, KEX_HAS_PING |
 	    (bounded ? KEX_HAS_BOUNDED_INPUT : 0), LIMIT);
-	fake.path_errno = tcp ? 0 : ENOTSOCK;
+	fake.path_fails = !tcp;
 	q->c = conn_channel(&q->conn, "session");
 	q->rate = RATE;
 	q->half = RTT_MS / 2;
@@ -181,7 +180,7 @@ run(struct queue *q, u_int seconds)
 static void
 fine(const struct queue *q, uint64_t most)
 {
-	uint64_t least_us = q->conn.ssh->windows->path.rtt.least_us;
+	uint64_t least_us = q->conn.ssh->windows->path.rtt.use.least_us;
 
 	test_subtest_info("held %llu, least %llu us",
 	    (unsigned long long)q->held, (unsigned long long)least_us);
@@ -271,7 +270,7 @@ direct(int bounded)
 	start(&q, bounded, 1);
 	q.half = 10;
 	run(&q, 5);
-	ASSERT_INT_EQ(q.conn.ssh->windows->path.rtt.inband, 0);
+	ASSERT_INT_EQ(q.conn.ssh->windows->path.rtt.use.inband, 0);
 	end(&q);
 }
 

@@ -23,6 +23,7 @@ void test_ssh_rtt(void);
 
 static struct ssh_rtt ib;
 static uint64_t now_us;
+static u_int last;			/* number of the last probe */
 
 static void
 start(int refused)
@@ -32,6 +33,27 @@ start(int refused)
 	now_us = 5000 * MS;
 }
 
+static int
+due(uint64_t at_us)
+{
+	return at_us >= ib.due_us;
+}
+
+static u_int
+sent(uint64_t at_us)
+{
+	last = ssh_rtt_sent(&ib, at_us);
+	ASSERT_U_INT_NE(last, 0);
+	return last;
+}
+
+/* The last probe is answered. */
+static void
+answer(uint64_t at_us)
+{
+	ssh_rtt_answer(&ib, last, at_us);
+}
+
 static void
 samples(void)
 {
@@ -39,46 +61,46 @@ samples(void)
 
 	TEST_START("ssh rtt: the least of all samples, and a smoothed one");
 	start(0);
-	ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us), 1);
-	ssh_rtt_sent(&ib, now_us);
-	ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us + 1), 0);
-	ssh_rtt_answer(&ib, now_us += 200 * MS);
+	ASSERT_INT_EQ(due(now_us), 1);
+	sent(now_us);
+	ASSERT_INT_EQ(due(now_us + 1), 0);
+	answer(now_us += 200 * MS);
 	ASSERT_U64_EQ(ib.path.rtt_us, 200 * MS);
 	ASSERT_U64_EQ(ib.path.min_rtt_us, 200 * MS);
 	/* A quarter of what is new, three quarters of what was */
-	ssh_rtt_sent(&ib, now_us);
-	ssh_rtt_answer(&ib, now_us += 300 * MS);
+	sent(now_us);
+	answer(now_us += 300 * MS);
 	ASSERT_U64_EQ(ib.path.rtt_us, 225 * MS);
 	/* Behind bulk data answers take longer */
 	for (i = 0; i < 100; i++) {
 		/* At most one in a round trip */
-		ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us + ib.path.rtt_us - 1), 0);
+		ASSERT_INT_EQ(due(now_us + ib.path.rtt_us - 1), 0);
 		now_us += ib.path.rtt_us;
-		ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us), 1);
-		ssh_rtt_sent(&ib, now_us);
-		ssh_rtt_answer(&ib, now_us += 300 * MS);
+		ASSERT_INT_EQ(due(now_us), 1);
+		sent(now_us);
+		answer(now_us += 300 * MS);
 	}
 	ASSERT_U64_EQ(ib.path.min_rtt_us, 200 * MS);
 	ASSERT_U64_GE(ib.path.rtt_us, 299 * MS);
 	ASSERT_U64_LE(ib.path.rtt_us, 300 * MS);
 	/* Unasked answers tell nothing. */
 	for (i = 0; i < 100; i++)
-		ssh_rtt_answer(&ib, now_us + i);
+		answer(now_us + i);
 	ASSERT_U64_GE(ib.path.rtt_us, 299 * MS);
 	/* At once: not 0, which is unknown; with a clock that stepped back */
 	start(0);
-	ssh_rtt_sent(&ib, now_us);
-	ssh_rtt_answer(&ib, now_us - 700 * MS);
+	sent(now_us);
+	answer(now_us - 700 * MS);
 	ASSERT_U64_EQ(ib.path.rtt_us, 1);
 	ASSERT_U64_EQ(ib.path.min_rtt_us, 1);
 	for (i = 0; i < 10; i++) {
-		ssh_rtt_sent(&ib, now_us);
-		ssh_rtt_answer(&ib, now_us);
+		sent(now_us);
+		answer(now_us);
 	}
 	ASSERT_U64_EQ(ib.path.rtt_us, 1);
 	/* On a short path they are no closer than this. */
-	ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us + SSH_RTT_LEAST_US - 1), 0);
-	ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us + SSH_RTT_LEAST_US), 1);
+	ASSERT_INT_EQ(due(now_us + SSH_RTT_LEAST_US - 1), 0);
+	ASSERT_INT_EQ(due(now_us + SSH_RTT_LEAST_US), 1);
 	TEST_DONE();
 }
 
@@ -106,7 +128,8 @@ pongs(void)
 	ASSERT_PTR_NE(body, NULL);
 	start(0);
 	pong((const u_char *)"", 0, now_us);
-	ssh_rtt_compose(ssh_rtt_sent(&ib, now_us), first);
+	sent(now_us);
+	memcpy(first, ib.ping, sizeof(first));
 	pong((const u_char *)"PING!", 5, now_us + 1);
 	pong(first, sizeof(first) - 1, now_us + 1);
 	/* Keystroke timing obfuscation sends pings of its own. */
@@ -121,10 +144,11 @@ pongs(void)
 	ssh_rtt_pong(&ib, body, now_us + 1);
 	ASSERT_U64_EQ(ib.path.rtt_us, 0);
 	/* One that got lost, and is answered after all */
-	ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us + SSH_RTT_LOST_US - 1), 0);
+	ASSERT_INT_EQ(due(now_us + SSH_RTT_LOST_US - 1), 0);
 	now_us += SSH_RTT_LOST_US;
-	ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us), 1);
-	ssh_rtt_compose(ssh_rtt_sent(&ib, now_us), ping);
+	ASSERT_INT_EQ(due(now_us), 1);
+	sent(now_us);
+	memcpy(ping, ib.ping, sizeof(ib.ping));
 	pong(first, sizeof(first), now_us + 1 * MS);
 	ASSERT_U64_EQ(ib.path.rtt_us, 0);
 	pong(ping, sizeof(first), now_us + 100 * MS);
@@ -134,7 +158,8 @@ pongs(void)
 	ASSERT_U64_EQ(ib.path.rtt_us, 100 * MS);
 	/* No ping of ours was ever sent to this peer */
 	start(1);
-	ssh_rtt_compose(ssh_rtt_sent(&ib, now_us), ping);
+	sent(now_us);
+	memcpy(ping, ib.ping, sizeof(ib.ping));
 	pong(ping, sizeof(first), now_us + 1);
 	ASSERT_U64_EQ(ib.path.rtt_us, 0);
 	sshbuf_free(body);
@@ -144,24 +169,42 @@ pongs(void)
 static void
 rekeying(void)
 {
+	u_int voided;
+	int refused;
+
 	TEST_START("ssh rtt: rekeying voids the probe under way");
-	start(0);
-	ssh_rtt_sent(&ib, now_us);
-	ssh_rtt_void(&ib);
-	ssh_rtt_answer(&ib, now_us + 900 * MS);
-	ASSERT_U64_EQ(ib.path.rtt_us, 0);
-	ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us + 900 * MS), 1);
-	/* A request will be answered all the same: the next has to wait */
+	for (refused = 0; refused < 2; refused++) {
+		start(refused);
+		voided = sent(now_us);
+		/* A request can't get lost: the next one has to wait. */
+		ASSERT_INT_EQ(due(now_us + 1000ULL * SSH_RTT_LOST_US),
+		    !refused);
+		ssh_rtt_void(&ib, voided);
+		ASSERT_INT_EQ(due(now_us), 1);
+		answer(now_us + 900 * MS);
+		ASSERT_U64_EQ(ib.path.rtt_us, 0);
+		ASSERT_INT_EQ(due(now_us), 1);
+		/* A late answer is not that to the next probe, whose counts. */
+		sent(now_us + 900 * MS);
+		ssh_rtt_answer(&ib, voided, now_us + 910 * MS);
+		ssh_rtt_void(&ib, voided);
+		ASSERT_U64_EQ(ib.path.rtt_us, 0);
+		ASSERT_INT_EQ(due(now_us + 910 * MS), 0);
+		answer(now_us + 950 * MS);
+		ASSERT_U64_EQ(ib.path.rtt_us, 50 * MS);
+		/* With none in flight, the next one has to wait all the same */
+		ssh_rtt_void(&ib, ib.number);
+		ASSERT_INT_EQ(due(now_us + 1000 * MS - 1), 0);
+		ASSERT_INT_EQ(due(now_us + 1000 * MS), 1);
+	}
+	/* sshd's: replies come for both, in order */
 	start(1);
-	ssh_rtt_sent(&ib, now_us);
-	ssh_rtt_void(&ib);
-	ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us + 1000ULL * SSH_RTT_LOST_US), 0);
-	ssh_rtt_answer(&ib, now_us + 900 * MS);
+	voided = sent(now_us);
+	ssh_rtt_void(&ib, voided);
+	sent(now_us);
+	ssh_rtt_replied(&ib, now_us + 10 * MS);
 	ASSERT_U64_EQ(ib.path.rtt_us, 0);
-	ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us + 900 * MS), 1);
-	/* and its sample counts */
-	ssh_rtt_sent(&ib, now_us + 900 * MS);
-	ssh_rtt_answer(&ib, now_us + 950 * MS);
+	ssh_rtt_replied(&ib, now_us + 50 * MS);
 	ASSERT_U64_EQ(ib.path.rtt_us, 50 * MS);
 	TEST_DONE();
 }
@@ -181,10 +224,10 @@ in_order(uint64_t seed, int refused)
 		now_us += (seed >> 50) + 1;
 		rtt_us = ib.path.rtt_us;
 		if (what < 3 && n < 32) {
-			ssh_rtt_other_sent(&ib);
+			ib.asked++;
 			line[n++] = OTHER;
-		} else if (what < 8 && ssh_rtt_due(&ib, now_us) && n < 32) {
-			ssh_rtt_sent(&ib, now_us);
+		} else if (what < 8 && due(now_us) && n < 32) {
+			sent(now_us);
 			asked_us = now_us;
 			if (refused)
 				line[n++] = PROBE;
@@ -202,7 +245,7 @@ in_order(uint64_t seed, int refused)
 				out = 0;
 			}
 		}
-		ASSERT_INT_EQ(ib.pending, out);
+		ASSERT_INT_EQ(ib.number != 0, out);
 	}
 }
 
@@ -210,12 +253,12 @@ static void
 abandoned(void)
 {
 	start(1);
-	ssh_rtt_sent(&ib, now_us);
-	ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us), 0);
-	ssh_rtt_abandon(&ib);
-	ASSERT_INT_EQ(ssh_rtt_due(&ib, now_us), 1);
-	ssh_rtt_sent(&ib, now_us + 10 * MS);
-	ssh_rtt_answer(&ib, now_us + 80 * MS);
+	sent(now_us);
+	ASSERT_INT_EQ(due(now_us), 0);
+	ssh_rtt_void(&ib, last);
+	ASSERT_INT_EQ(due(now_us), 1);
+	sent(now_us + 10 * MS);
+	answer(now_us + 80 * MS);
 	ASSERT_U64_EQ(ib.path.rtt_us, 70 * MS);
 }
 

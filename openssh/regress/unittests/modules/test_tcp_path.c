@@ -12,7 +12,6 @@
 # include <linux/tcp.h>
 #endif
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -76,23 +75,21 @@ probed(void)
 	ASSERT_U64_EQ(path.rtt_us, ti.tcpi_rtt);
 	ASSERT_U64_EQ(path.min_rtt_us, ti.tcpi_min_rtt);
 	ASSERT_U64_NE(probe(LEN(tcpi_min_rtt)).min_rtt_us, 0);
-	ASSERT_U64_EQ(probe(LEN(tcpi_min_rtt) - 1).min_rtt_us, 0);
+	ASSERT_U64_EQ(probe(offsetof(struct tcp_info, tcpi_min_rtt)).min_rtt_us,
+	    0);
 	ASSERT_U64_NE(probe(LEN(tcpi_rtt)).rtt_us, 0);
-	fake.option_len = LEN(tcpi_rtt) - 1;
-	ASSERT_INT_NE(tcp_path_probe(-1, &path), 0);
-	ASSERT_INT_EQ(errno, EAGAIN);
+	path = probe(offsetof(struct tcp_info, tcpi_rtt));
 	ASSERT_MEM_ZERO_EQ(&path, sizeof(path));
 
 	/* What is not known yet */
 	ti.tcpi_min_rtt = UINT32_MAX;
 	ASSERT_U64_EQ(probe(sizeof(ti)).min_rtt_us, 0);
 	ti.tcpi_rtt = 0;
-	fake.option_len = sizeof(ti);
-	ASSERT_INT_NE(tcp_path_probe(-1, &path), 0);
-	ASSERT_INT_EQ(errno, EAGAIN);
+	path = probe(sizeof(ti));
+	ASSERT_MEM_ZERO_EQ(&path, sizeof(path));
+	memset(&path, 1, sizeof(path));
 	fake.without = 1;
 	ASSERT_INT_NE(tcp_path_probe(-1, &path), 0);
-	ASSERT_INT_EQ(errno, EOPNOTSUPP);
 	ASSERT_MEM_ZERO_EQ(&path, sizeof(path));
 }
 
@@ -114,7 +111,6 @@ sockets(void)
 	ASSERT_INT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	memset(&path, 1, sizeof(path));
 	ASSERT_INT_NE(tcp_path_probe(pair[0], &path), 0);
-	ASSERT_INT_NE(errno, EAGAIN);
 	ASSERT_MEM_ZERO_EQ(&path, sizeof(path));
 	close(pair[0]);
 	close(pair[1]);

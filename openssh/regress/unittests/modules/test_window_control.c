@@ -16,7 +16,7 @@
 #include "fake.h"
 #include "misc.h"
 #include "sshbuf.h"
-#include "window-decide.h"
+#include "window-control.h"
 
 #define BASE		(2U * 1024 * 1024)
 #define PACKET		(32U * 1024)
@@ -41,9 +41,11 @@ start(int bounded)
 static void
 update(uint64_t consumed, uint64_t backlog, uint64_t rtt_us)
 {
-	struct rtt_in_use rtt = { rtt_us, rtt_us, 0 };
+	struct window_facts facts = { .now_us = now_us,
+	    .rtt = { rtt_us, rtt_us, 0 }, .consumed = consumed,
+	    .backlog = backlog };
 
-	window_update(&cw, consumed, backlog, &rtt, now_us, NO_LIMIT);
+	window_update(&cw, &facts);
 }
 
 /*
@@ -132,14 +134,14 @@ rule(void)
 static void
 queue(u_int percent, int inband)
 {
-	struct rtt_in_use rtt = { RTT_US, RTT_US * 100ULL / (100 + percent),
-	    inband };
+	struct window_facts facts = { .consumed = RATE / 10,
+	    .rtt = { RTT_US, RTT_US * 100ULL / (100 + percent), inband } };
 	u_int i;
 
 	start(1);
 	for (i = 0; i < 20000; i++) {
-		now_us += 100;
-		window_update(&cw, RATE / 10, 0, &rtt, now_us, NO_LIMIT);
+		facts.now_us = now_us += 100;
+		window_update(&cw, &facts);
 	}
 }
 
@@ -297,7 +299,7 @@ remembered(void)
 	/* it goes on, slower than the path, and has a while to do */
 	for (i = 0; i < 1000; i++) {
 		now_us += 1000;
-		update(10000, cw.backlog - 10000, RTT_US);
+		update(10000, cw.now.backlog - 10000, RTT_US);
 		ASSERT_U64_GE(cw.bdp, BDP - BDP / 100);
 		ASSERT_U64_LE(cw.target, BDP + BDP / 100 + BASE);
 	}
@@ -335,17 +337,17 @@ credit(void)
 	ASSERT_U32_EQ(window_credit(&cw, 63 * MIB, PACKET), 0);
 	ASSERT_U32_EQ(window_credit(&cw, 62 * MIB, PACKET), 2 * MIB);
 	/* what waits for the consumer counts */
-	cw.backlog = 2 * MIB;
+	cw.now.backlog = 2 * MIB;
 	ASSERT_U32_EQ(window_credit(&cw, 62 * MIB, PACKET), 0);
 	/* a 64th of a round trip apart, if more calls are certain */
 	cw.rtt_us = 64000;
-	cw.granted_us = cw.now_us - 999;
+	cw.granted_us = cw.now.t_us - 999;
 	ASSERT_U32_EQ(window_credit(&cw, 20 * MIB, PACKET), 0);
-	cw.backlog = 0;
+	cw.now.backlog = 0;
 	ASSERT_U32_EQ(window_credit(&cw, 32 * MIB, PACKET), 0);
 	ASSERT_U32_EQ(window_credit(&cw, 32 * MIB - 1, PACKET), 32 * MIB + 1);
-	ASSERT_U64_EQ(cw.granted_us, cw.now_us);
-	cw.granted_us = cw.now_us - 1000;
+	ASSERT_U64_EQ(cw.granted_us, cw.now.t_us);
+	cw.granted_us = cw.now.t_us - 1000;
 	ASSERT_U32_EQ(window_credit(&cw, 32 * MIB, PACKET), 32 * MIB);
 	/* a window smaller than three packets doesn't starve */
 	cw.target = PACKET;
@@ -366,12 +368,12 @@ clocks_and_counters(void)
 	start(1);
 	fake.counters = 0;
 	deliver(RATE, 3000, 0, RTT_US);
-	ASSERT_U64_LT(cw.consumed, 1000000000);
+	ASSERT_U64_LT(cw.now.consumed, 1000000000);
 	ASSERT_U32_EQ(cw.target, target);
 	/* back in time: same window, and still in working order after */
 	now_us -= 2500000;
 	update(0, 0, RTT_US);
-	ASSERT_U64_EQ(cw.now_us, now_us + 2500000);
+	ASSERT_U64_EQ(cw.now.t_us, now_us + 2500000);
 	ASSERT_U32_EQ(cw.target, target);
 	/* a year passes */
 	now_us += 365ULL * 86400 * 1000000;
@@ -393,6 +395,9 @@ rnd(uint64_t *state)
 static void
 random_walk(uint64_t seed)
 {
+	struct window_facts facts = { .maxpacket = PACKET };
+	struct window_budget budget;
+	struct window_budget_share share;
 	struct rtt_in_use rtt = { 0, 0, 0 };
 	uint64_t backlog = 0, take, sum;
 	uint32_t window = BASE, limit = NO_LIMIT, gets, send;
@@ -418,13 +423,20 @@ random_walk(uint64_t seed)
 		take = rnd(&seed) % (1 << (rnd(&seed) % 24));
 		take = MINIMUM(backlog, take);
 		backlog -= take;
-		window_update(&cw, take, backlog, &rtt, now_us, limit);
+		facts.now_us = now_us;
+		facts.rtt = rtt;
+		facts.consumed = take;
+		facts.backlog = backlog;
+		facts.window = window;
+		memset(&share, 0, sizeof(share));
+		share.base = BASE;
+		window_budget_init(&budget, limit, BASE);
+		gets = window_decide(&cw, &budget, &share, &facts);
 		ASSERT_U32_GE(cw.target, BASE);
 		ASSERT_U32_LE(cw.target, MAXIMUM(limit, BASE));
 		ASSERT_U64_LE(cw.target, MAXIMUM(3 * cw.bdp, BASE));
 		if (rtt.rtt_us == 0)
 			ASSERT_U32_EQ(cw.target, BASE);
-		gets = window_credit(&cw, window, PACKET);
 		if (gets != 0) {
 			sum = window + backlog + gets;
 			ASSERT_U64_EQ(sum, cw.target);

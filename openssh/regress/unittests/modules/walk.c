@@ -4,7 +4,6 @@
 #include "includes.h"
 
 #include <sys/types.h>
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,9 +86,9 @@ check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 	if (cw == NULL)
 		return credit != 0 ? "credit out of nothing" : NULL;
 	book->cw = cw;
-	if (cw->backlog != book->waiting)
+	if (cw->now.backlog != book->waiting)
 		return "controller not told of the backlog";
-	if (cw->consumed != book->consumed)
+	if (cw->now.consumed != book->consumed)
 		return "controller not told what was consumed";
 	if (fake.outstanding != MINIMUM(before, UINT32_MAX))
 		return "budget not told what is out";
@@ -189,8 +188,8 @@ answer(struct conn *conn)
 		freezero(cc, sizeof(*cc));
 		return;
 	}
-	if (conn->ssh->inband != NULL)
-		ssh_rtt_answer(conn->ssh->inband, fake.now_us);
+	ssh_rtt_answer(&conn->ssh->inband, conn->ssh->inband.number,
+	    fake.now_us);
 }
 
 static void
@@ -198,7 +197,7 @@ path_step(struct walk *w, u_int what)
 {
 	switch (what % 6) {
 	case 0:
-		fake.path_errno = 0;
+		fake.path_fails = 0;
 		w->tcp.rtt_us = magnitude(w, 40);
 		break;
 	case 1:
@@ -206,11 +205,11 @@ path_step(struct walk *w, u_int what)
 		break;
 	case 2:
 		memset(&w->tcp, 0, sizeof(w->tcp));
-		fake.path_errno = next(w) & 1 ? EAGAIN : ENOTSOCK;
+		fake.path_fails = next(w) & 1 ? 0 : 1;
 		break;
 	case 3:			/* sshd's keepalive, and a reply to it */
 		if (next(w) & 1)
-			channel_probe_other_sent(w->conn.ssh);
+			w->conn.ssh->inband.asked++;
 		else
 			channel_probe_replied(w->conn.ssh,
 			    SSH2_MSG_REQUEST_FAILURE);
