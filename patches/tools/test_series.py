@@ -11,17 +11,16 @@ import tempfile
 import pytest
 
 import trees
-from trees import (BASES, DEBIAN, PATCHES, TOP, any_form, candidates, overrides,
-                   series, wanted)
+from trees import (BASES, DEBIAN, PATCHES, TOP, any_form, candidates,
+                   every_form, overrides, series, wanted)
 
 MOST = 19
 FIELDS = {"Description": ("Description", "Subject"),
           "Author": ("Author", "From"),
           "Forwarded": ("Forwarded",),
           "Last-Update": ("Last-Update",)}
-MAIN = [name for name in series()
-        if os.path.exists(os.path.join(PATCHES, name))]
-FORMS = MAIN + overrides()
+SECURITY = [path for path in every_form() if os.path.basename(path) in
+            dict(trees.groups())["security"]]
 
 
 def text(name):
@@ -82,11 +81,28 @@ def has_lines_of(base, name):
 
 
 def test_series_lists_every_patch():
-    """A patch without a main form mends what upstream's newest has mended."""
-    assert sorted(MAIN) == sorted(
-        n for n in os.listdir(PATCHES) if n.endswith(".patch"))
-    assert wanted(BASES[0]) == MAIN
+    """Each has one main form. Of a base are left out those only that upstream
+    had mended by then."""
+    assert sorted(os.path.basename(p) for p in every_form()
+                  if p not in overrides()) == sorted(series())
+    left = {base: set(series()) - set(wanted(base)) for base in BASES}
+    assert left.pop(BASES[0]) == {"sftp-upload-status.patch"}
+    assert not any(left.values())
     assert all(any_form(name) for name in series())
+
+
+def test_security_patches():
+    """In their folder; each says which faults it is for, and where they are
+    mended."""
+    assert sorted(os.path.basename(p) for p in SECURITY
+                  if p.startswith("security/")) == \
+        sorted(os.listdir(os.path.join(PATCHES, "security")))
+    for path in SECURITY:
+        header = text(path).split("\n---\n")[0]
+        assert re.search(r"^Bug: CVE-\d{4}-\d+(, CVE-\d{4}-\d+)*$", header,
+                         re.M), path
+        assert re.search(rf"^Mended-In: \d+\.\d+( ({'|'.join(DEBIAN)}))*$",
+                         header, re.M), path
 
 
 def test_overrides_are_of_a_base_and_the_series():
@@ -107,7 +123,7 @@ def test_few_patches_in_groups():
         pytest.skip("the series has no groups")
     assert len(series()) <= MOST
     assert [h for h, names in groups if not h or not names] == []
-    assert groups[0][0] == "core"
+    assert [h for h, _ in groups[:2]] == ["security", "core"]
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -160,7 +176,7 @@ def test_lay_refuses_fuzz(tmp_path):
     assert not [n for n in os.listdir(tmp_path) if n.startswith("tree")]
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", every_form())
 def test_header(name):
     header = text(name).split("\n---\n")[0]
     for field, spellings in FIELDS.items():
@@ -168,7 +184,7 @@ def test_header(name):
             f"no {field}"
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", every_form())
 def test_is_a_hook(name):
     """What can be a module in openssh/ is no file that a patch adds."""
     body = text(name).split("\n---\n")[1]
@@ -218,8 +234,8 @@ def test_no_edits_across_groups():
     """A group ends with lines that no patch of another one has to touch."""
     group = {name: heading for heading, names in trees.groups()
              for name in names}
-    found = edits([(name, text(name).split("\n---\n", 1)[1])
-                   for name in MAIN])
+    found = edits([(name, text(candidates(BASES[0], name)[0]).split(
+        "\n---\n", 1)[1]) for name in wanted(BASES[0])])
     assert not [(a, b) for a, b in found if group[a] != group[b]]
 
 

@@ -45,6 +45,8 @@ class Project:
             shutil.copy(f"{HERE}/{name}", self.patches / "tools")
         self.write("patches/bases", "# name types folders\nnew asis\n"
                    "old c99 older\nolder c99 oldest older\n")
+        self.write("debian/bases", "new 1:11.0p1-1\nold 1:10.1p1-1\n"
+                   "older 9.2p1-2\n")
         self.write("patches/series",
                    "# core\na.patch\n\n# the rest\nb.patch\n")
         self.write("patches/a.patch", patch("a.c"))
@@ -118,14 +120,32 @@ def test_missing_patch(project):
     assert status == 1 and err == "patches/tools/forms: no b.patch\n"
 
 
-def test_only_older_bases_need_it(project):
-    """A patch with no main form is left out where no folder has it."""
-    os.unlink(project.patches / "b.patch")
-    project.write("patches/older/b.patch", "")
-    status, out, _ = project.run("patches/tools/forms", "new")
-    assert status == 0 and "b.patch" not in out
-    status, out, _ = project.run("patches/tools/forms", "older")
-    assert status == 0 and "older/b.patch" in out
+@pytest.mark.parametrize("release,bases", [
+    ("11.1", ["new", "old", "older"]), ("11.0", ["old", "older"]),
+    ("10.2", ["old", "older"]), ("10.1", ["older"]), ("9.10", ["older"]),
+    ("9.2", []), ("9.1", []), ("11.1 old", ["new", "older"]),
+    ("11.0 older", ["old"])])
+def test_only_older_bases_need_it(project, release, bases):
+    """A patch is left out of a base whose release has it mended."""
+    header = f"Mended-In: {release}\n"
+    project.write("patches/b.patch", header + patch("b.c"))
+    assert [base for base in ("new", "old", "older")
+            if "b.patch" in project.forms(base)] == bases
+    project.write("patches/older/b.patch", header + patch("b.c"))
+    assert [base for base in ("old", "older")
+            if "older/b.patch" in project.forms(base)] == \
+        [base for base in bases if base != "new"]
+
+
+def test_security_folder(project):
+    """It has main forms."""
+    (project.patches / "security").mkdir()
+    os.rename(project.patches / "a.patch",
+              project.patches / "security" / "a.patch")
+    assert project.forms("new") == ["security/a.patch", "b.patch"]
+    project.write("patches/older/a.patch", "")
+    assert project.forms("old") == ["older/a.patch", "b.patch"]
+    assert project.rebase(project.tree)[1][1] == "a.patch: applies"
 
 
 def test_python_reads_the_same(monkeypatch):

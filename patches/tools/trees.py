@@ -38,6 +38,7 @@ BASES = [row[0] for row in rows("patches/bases")]
 # The folders where a form for a base is looked for, in order
 FOLDERS = {row[0]: row[2:] for row in rows("patches/bases")}
 DEBIAN = [row[0] for row in rows("debian/bases")]
+VERSIONS = {row[0]: row[1] for row in rows("debian/bases")}
 
 
 def series(text=None):
@@ -60,17 +61,32 @@ def groups(text=None):
     return found if found[0][1] else found[1:]
 
 
+def numbers(version):
+    """(10, 5) of 10.5p1"""
+    return tuple(map(int, re.search(r"(\d+)\.(\d+)", version).groups()))
+
+
+def mended(base, path):
+    """Whether upstream had mended, by the release that a base is or is made
+    from, what a patch is for; or Debian has in that base."""
+    with open(path) as f:
+        found = re.search(r"^Mended-In: (\S+)(.*)$", f.read(), re.M)
+    return found is not None and (
+        base in found[2].split() or
+        numbers(found[1]) <= numbers(VERSIONS.get(base, base)))
+
+
 def candidates(base, name):
     """Paths of the patch's forms that there are for a base. The first is the
     one that serves."""
     paths = [os.path.join(PATCHES, folder, name)
-             for folder in (*FOLDERS[base], ".")]
-    return [os.path.normpath(p) for p in paths if os.path.exists(p)]
+             for folder in (*FOLDERS[base], "security", ".")]
+    return [os.path.normpath(p) for p in paths
+            if os.path.exists(p) and not mended(base, p)]
 
 
 def wanted(base):
-    """Names of the patches that a base takes, in order. One that has no main
-    form is left out where no folder of the base has it."""
+    """Names of the patches that a base takes, in order."""
     return [name for name in series() if candidates(base, name)]
 
 
@@ -81,8 +97,14 @@ def any_form(name):
 
 def overrides():
     """folder/name of each form that is not the main one."""
+    return [path for path in every_form()
+            if os.path.dirname(path) not in ("", "security")]
+
+
+def every_form():
+    """Paths of all patches, from the folder patches."""
     return sorted(os.path.relpath(p, PATCHES)
-                  for p in pathlib.Path(PATCHES).glob("*/*.patch"))
+                  for p in pathlib.Path(PATCHES).rglob("*.patch"))
 
 
 def quilt(tree, folder, *args):
