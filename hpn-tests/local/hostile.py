@@ -63,8 +63,9 @@ class Hostile(paramiko.Transport):
     """An SSH peer that says what it is told to, and answers no probes of its
     own accord: probed(answer) is called for each."""
 
-    def __init__(self, sock, extensions=None):
+    def __init__(self, sock, extensions=None, compress=False):
         super().__init__(sock, server_sig_algs=False)
+        self.use_compression(compress)
         self.local_version = "SSH-2.0-OpenSSH_10.0"
         self.extensions = extensions
         self.heard = []                 # kinds of messages
@@ -223,14 +224,14 @@ class Server:
     """An sshd, and a hostile client that has logged in."""
 
     def __init__(self, place, tree=OURS, options=(), extensions=None,
-                 prefix=()):
+                 prefix=(), compress=False):
         self.place = place
         self.sshd = place.sshd(tree, "LogLevel DEBUG2", *options,
                                prefix=prefix)
         self.before = set(place.processes())
         sock = place.inside(
             lambda: socket.create_connection(("127.0.0.1", PORT)))
-        self.client = Hostile(sock, extensions)
+        self.client = Hostile(sock, extensions, compress)
         self.client.start_client(timeout=PATIENCE_S)
         self.client.auth_publickey("root", paramiko.Ed25519Key(
             filename=place.path("user")))
@@ -305,7 +306,7 @@ class Client:
 
     def __init__(self, place, tree=OURS, options=(), extensions=None,
                  probed=None, opens=True, takes=(WINDOW, PACKET),
-                 version=None, slow_s=0, **how):
+                 version=None, slow_s=0, compress=False, **how):
         listener = place.inside(
             lambda: socket.create_server(("127.0.0.1", PORT)))
         self.log_path = place.path(f"ssh.{os.path.basename(tree)}.log")
@@ -319,7 +320,7 @@ class Client:
         sock = listener.accept()[0]
         listener.close()
         self.peak = Peak(self.ssh.pid)
-        self.server = Hostile(sock, extensions)
+        self.server = Hostile(sock, extensions, compress)
         self.server.takes(*takes)
         self.server.local_version = version or self.server.local_version
         if probed:

@@ -2,20 +2,25 @@
 """An sftp server (draft-ietf-secsh-filexfer-02) that wants files outside of the
 target, for sftp -D and scp -D. All its files have the content "EVIL!".
 
-    names_server.py HOW NAME KIND
+    names_server.py HOW NAME KIND [VERSION]
 
 HOW is "entry": each directory but those below an entry has an entry NAME (with
-backslashes as of Python) of a KIND (file, dir); those have a file "evil". Or it
-is "realpath": that is what REALPATH is answered with."""
+backslashes as of Python) of a KIND (file, dir, link to a directory); those have
+a file EVIL. "root": the working directory is "/", and only what is listed first
+has the entry. "realpath": NAME is the answer to REALPATH and to what expands
+"~user". The protocol's VERSION is 3, or an older one, with which our engine
+takes no copies."""
 
 import os
 import struct
 import sys
 
-(INIT, OPEN, CLOSE, READ, LSTAT, OPENDIR, READDIR, REALPATH, STAT) = \
-    1, 3, 4, 5, 7, 11, 12, 16, 17
+(INIT, OPEN, CLOSE, READ, LSTAT, OPENDIR, READDIR, REALPATH, STAT, EXPAND) = \
+    1, 3, 4, 5, 7, 11, 12, 16, 17, 200
 VERSION, STATUS, HANDLE, DATA, NAMES, ATTRS = 2, 101, 102, 103, 104, 105
 EOF, FAILURE = 1, 4
+EVIL = "names_server.evil"      # such a file nobody has, even in the root
+MODES = {"file": 0o100666, "dir": 0o40777, "link": 0o120777}
 
 
 def string(data):
@@ -28,8 +33,8 @@ def take(data):
 
 
 def attrs(kind):
-    return struct.pack(">IQI", 1 | 4, 6 if kind == "file" else 4096,
-                       0o100644 if kind == "file" else 0o40755)
+    return struct.pack(">IQIII", 1 | 4 | 8, 6 if kind == "file" else 4096,
+                       MODES[kind], 1, 1)
 
 
 def names(*entries):
@@ -42,31 +47,34 @@ def status(code):
 
 
 class Server:
-    def __init__(self, how, name, kind):
-        self.how, self.kind = how, kind
+    def __init__(self, how, name, kind, version=3):
+        self.how, self.kind, self.version = how, kind, int(version)
         self.name = name.encode().decode("unicode_escape").encode()
-        self.listed = set()
+        self.here = b"/" if how == "root" else b"/nowhere"
+        self.listed, self.first = set(), True
 
-    def kind_of(self, path):
-        if path.endswith(b"evil"):
+    def kind_of(self, path, follows=True):
+        if path.endswith(EVIL.encode()):
             return "file"
         if path.rstrip(b"/") in (b"/nowhere", b"", b"/nowhere/dir", b"."):
             return "dir"
-        return self.kind
+        return "dir" if self.kind == "link" and follows else self.kind
 
     def answer(self, kind, body):
         if kind == READ:
             _, rest = take(body)
             offset = struct.unpack_from(">Q", rest)[0]
             return status(EOF) if offset else (DATA, string(b"EVIL!\n"))
-        path, _ = take(body)
+        path, rest = take(body)
         if kind == CLOSE:
             return status(0)
-        if kind == REALPATH:
+        if kind == EXPAND:
+            path = b"/nowhere/" + take(rest)[0]
+        if kind in (REALPATH, EXPAND):
             return names((self.name if self.how == "realpath" else
-                          b"/nowhere" if path == b"." else path, "dir"))
+                          self.here if path == b"." else path, "dir"))
         if kind in (STAT, LSTAT):
-            return ATTRS, attrs(self.kind_of(path))
+            return ATTRS, attrs(self.kind_of(path, kind == STAT))
         if kind == OPEN:
             return HANDLE, string(b"file")
         if kind == OPENDIR:
@@ -74,9 +82,11 @@ class Server:
             return HANDLE, string(path)
         if kind == READDIR and path not in self.listed:
             self.listed.add(path)
-            own = path.rstrip(b"/") in (b"/nowhere", b"", b".")
-            return names((self.name, self.kind) if own and
-                         self.how == "entry" else (b"evil", "file"))
+            own = self.first if self.how == "root" else self.how == "entry" \
+                and path.rstrip(b"/") in (b"/nowhere", b"", b".")
+            self.first = False
+            return names((self.name, self.kind) if own else
+                         (EVIL.encode(), "file"))
         return status(EOF if kind == READDIR else FAILURE)
 
     def run(self):
@@ -84,7 +94,8 @@ class Server:
         while size := read(4):
             message = read(struct.unpack(">I", size)[0])
             if message[0] == INIT:
-                reply = bytes([VERSION]) + struct.pack(">I", 3)
+                reply = bytes([VERSION]) + struct.pack(">I", self.version) + \
+                    string(b"expand-path@openssh.com") + string(b"1")
             else:
                 kind, body = self.answer(message[0], message[5:])
                 reply = bytes([kind]) + message[1:5] + body

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from hostile import (BOUNDED, KIB, MIB, MSG_DATA, MSG_EXT_INFO, MSG_FAILURE,
-                     MSG_PONG, MSG_REQUEST_FAILURE, MSG_SUCCESS,
+                     MSG_IGNORE, MSG_PONG, MSG_REQUEST_FAILURE, MSG_SUCCESS,
                      MSG_WINDOW_ADJUST, PACKET, PATIENCE_S, PING, STOPPED,
                      WINDOW, ZERO, Client, Raw, Server, ext_info, fill,
                      is_full, lie, packed, paramiko, send)
@@ -390,7 +390,39 @@ def test_sshd_answers_to_nothing(place):
     assert server.finish() <= server.peak.before + MORE_THAN_STOCK_KIB
 
 
+INFLATES = "Packet inflates to more than 262144 bytes."
+
+
+def inflating(size):
+    """A packet that inflates to so many bytes."""
+    return MSG_IGNORE, bytes(size - 5)
+
+
+@pytest.mark.parametrize("size", [256 * KIB + 1, MIB, 100 * MIB])
+def test_sshd_inflates(place, size):
+    """A compressed packet has what another may have, and ends the connection
+    if it has a byte more."""
+    server = Server(place, compress=True)
+    server.client.say(*inflating(256 * KIB))
+    assert server.works()
+    assert server.client.send_until_it_ends([inflating(size)])
+    assert server.log().count(INFLATES) == 1
+    assert server.finish() <= server.peak.before + MORE_THAN_STOCK_KIB
+
+
 # Our ssh
+
+@pytest.mark.parametrize("size", [256 * KIB + 1, MIB, 100 * MIB])
+def test_ssh_inflates(place, size):
+    client = Client(place, options=["-C"], compress=True)
+    client.server.say(*inflating(256 * KIB))
+    assert client.works()
+    assert client.server.send_until_it_ends([inflating(size)])
+    status, peak = client.end()
+    assert status == 255
+    assert client.log().count(INFLATES) == 1
+    assert peak <= client.peak.before + MORE_THAN_STOCK_KIB
+
 
 def test_ssh_more_than_the_window(place):
     peaks = []

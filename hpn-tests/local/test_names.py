@@ -2,12 +2,14 @@
 answers REALPATH with, and where a pattern is matched. Nothing is created,
 changed or removed outside of the target, in any way that copies."""
 
+import contextlib
 import os
 import shlex
 import sys
 
 import pytest
 
+from names_server import EVIL
 from sftp_tools import OURS, SERVER, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -15,8 +17,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
                                 reason="no build/openssh: see \"make openssh\"")
 
-ENTRIES = ["", "/", ".", "..", "../evil", "../../evil", "/evil", "a/../../evil",
-           "evil/", "../evil\\0x", "..\\0", "sub/evil", "{up}/evil"]
+ENTRIES = ["", "/", ".", "..", "../evil", "../../evil", f"/{EVIL}",
+           "a/../../evil", "evil/", "../evil\\0x", "..\\0", "sub/evil",
+           "{up}/evil"]
 REALPATHS = ["", "/", "..", "../evil", "/nowhere/../../evil", "evil/",
              "/nowhere/..", "/nowhere/file {up}/evil #", "{up}/evil"]
 COMMANDS = {
@@ -25,6 +28,9 @@ COMMANDS = {
     "scp-file": ["scp", "x:/nowhere/file", "."],
     "scp-glob": ["scp", "-r", "x:/nowhere/*", "."],
     "scp-dots": ["scp", "-r", "x:/nowhere/.*", "."],
+    "scp-p": ["scp", "-rp", "x:/nowhere/.*", "."],
+    "scp-user": ["scp", "-r", "x:~user/dir", "."],
+    "scp-3-user": ["scp", "-3", "-r", "x:~user/dir", "y:{target}"],
     "scp-Z": ["scp", "-rZ", "x:/nowhere", "."],
     "scp-streams": ["scp", "-X", "streams=4", "-r", "x:/nowhere", "."],
     "scp-3": ["scp", "-3", "-r", "x:/nowhere", "y:{target}"],
@@ -35,31 +41,42 @@ COMMANDS = {
     "sftp-get-r-dot": "get -r .",
     "sftp-glob": "get -r /nowhere/*",
     "sftp-dots": "get -r /nowhere/.*",
+    "sftp-p": "get -rp /nowhere/.*",
     "sftp-reget": "reget -r /nowhere",
+    "sftp-all": "get -r *",
+    "sftp-root": "get -r /",
+    "sftp-empty": 'get -r ""',
 }
 
 
+def look(path):
+    """Permissions, time and content"""
+    st = os.stat(path)
+    with contextlib.suppress(IsADirectoryError), open(path, "rb") as f:
+        return st.st_mode, st.st_mtime, f.read()
+    return st.st_mode, st.st_mtime
+
+
 def snapshot(top, target):
-    """All that is below a folder, but the target's content"""
+    """All that is below a folder, but the target"""
     found = {}
     for folder, folders, files in os.walk(top):
-        if folder == str(target):
-            folders.clear()
-            continue
         for name in [*folders, *files]:
             path = os.path.join(folder, name)
-            found[path] = None if os.path.isdir(path) else \
-                open(path, "rb").read()
+            if path == str(target):
+                folders.remove(name)
+            else:
+                found[path] = look(path)
     return found
 
 
-def outside(tmp_path, command, how, name, kind):
+def outside(tmp_path, command, how, name, kind="dir", version="3"):
     """What a copy has changed outside of its target"""
     target = tmp_path / "up" / "up" / "target"
     target.mkdir(parents=True)
     (target.parent / "kept").write_text("kept")
     evil = shlex.join([sys.executable, "-B", f"{HERE}/names_server.py", how,
-                       name.format(up=target.parent), kind])
+                       name.format(up=target.parent), kind, version])
     server = tmp_path / "server"
     # The first connection of scp -3 is that to the target: a good server.
     first = f"exec {SERVER} -e" if "-3" in command else f"exec {evil}"
@@ -76,27 +93,39 @@ def outside(tmp_path, command, how, name, kind):
             timeout_s=20)
     after = snapshot(tmp_path, target)
     after.pop(f"{tmp_path}/first", None)
+    if os.path.exists(f"/{EVIL}"):
+        os.unlink(f"/{EVIL}")
+        after[f"/{EVIL}"] = "EVIL!"
     return {path for path in before.keys() | after.keys()
             if before.get(path, 0) != after.get(path, 0)}
 
 
+def nothing_outside(tmp_path, command, how, names, *more):
+    for i, name in enumerate(names):
+        place = tmp_path / str(i)
+        place.mkdir()
+        assert outside(place, COMMANDS[command], how, name, *more) == \
+            set(), name
+
+
+@pytest.mark.parametrize("kind, version", [
+    ("file", "3"), ("dir", "3"), ("link", "3"), ("dir", "2")])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_entries(tmp_path, command, kind, version):
+    nothing_outside(tmp_path, command, "entry", ENTRIES, kind, version)
+
+
+@pytest.mark.parametrize("version", ["3", "2"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_entries_of_the_root(tmp_path, command, version):
+    nothing_outside(tmp_path, command, "root", ["", ".", "..", "x"], "dir",
+                    version)
+
+
 @pytest.mark.parametrize("kind", ["file", "dir"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_entries(tmp_path, command, kind):
-    for i, name in enumerate(ENTRIES):
-        place = tmp_path / str(i)
-        place.mkdir()
-        assert outside(place, COMMANDS[command], "entry", name, kind) == \
-            set(), name
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_realpath(tmp_path, command):
-    for i, name in enumerate(REALPATHS):
-        place = tmp_path / str(i)
-        place.mkdir()
-        assert outside(place, COMMANDS[command], "realpath", name, "file") == \
-            set(), name
+def test_realpath(tmp_path, command, kind):
+    nothing_outside(tmp_path, command, "realpath", REALPATHS, kind)
 
 
 @pytest.mark.parametrize("name", REALPATHS)

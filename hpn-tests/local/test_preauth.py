@@ -77,7 +77,8 @@ class Noting:
         self.tree, self.calls = f"{folder}/tree", f"{folder}/calls"
         os.mkdir(self.calls)
         copy_tree(OURS, self.tree)
-        patched = {m for p in glob.glob(f"{TOP}/patches/*.patch")
+        patched = {m for folder in ("patches", "patches/security")
+                   for p in glob.glob(f"{TOP}/{folder}/*.patch")
                    for m in re.findall(r"^\+\+\+ b/(\w\S*)\.c$", read(p),
                                        re.M)}
         modules = {os.path.basename(p)[:-2]

@@ -1,14 +1,18 @@
-"""What sftp-server does for a client that reads slowly, or has gone."""
+"""What sftp-server does for a client that reads slowly, or has gone; and in a
+jail that holds what stock's needs."""
 
 import contextlib
 import fcntl
+import hashlib
 import os
+import re
+import shutil
 import struct
 import subprocess
 
 import pytest
 
-from loopback import OURS, stands_still, wait_until
+from loopback import OURS, STOCK, needs_root, stands_still, wait_until
 
 KIB = 1024
 F_SETPIPE_SZ, PAGE = 1031, 4096         # Linux
@@ -27,7 +31,9 @@ def message(kind, *parts):
 
 
 def answer(server):
-    size, = struct.unpack(">I", server.stdout.read(4))
+    head = server.stdout.read(4)
+    assert len(head) == 4, "it has ended"
+    size, = struct.unpack(">I", head)
     return server.stdout.read(size)
 
 
@@ -100,3 +106,47 @@ def test_what_cannot_be_read(tmp_path):
         os.close(fd)
         assert done.returncode == status
         assert says.encode() in done.stderr
+
+
+def jail(folder):
+    """Our sftp-server, with the libraries and files that stock's needs."""
+    needed = subprocess.run(["ldd", f"{STOCK}/sftp-server"], check=True,
+                            capture_output=True, text=True).stdout
+    libraries = re.findall(r"(/\S+) \(0x", needed)
+    assert libraries, needed
+    for path in libraries:
+        os.makedirs(f"{folder}{os.path.dirname(path)}", exist_ok=True)
+        shutil.copy(path, f"{folder}{path}")
+    shutil.copy(f"{OURS}/sftp-server", folder)
+    for name in ("dev", "etc"):
+        (folder / name).mkdir()
+    (folder / "dev" / "null").touch()
+    (folder / "etc" / "passwd").write_text("root:x:0:0::/:/bin/sh\n")
+
+
+def test_in_a_jail(tmp_path):
+    """It starts there, copies, and answers a check-file."""
+    needs_root()
+    jail(tmp_path)
+    data = bytes(range(256)) * 64
+    asked = [
+        (1, struct.pack(">I", 3)),
+        (3, struct.pack(">I", 0), string(b"/file"),
+         struct.pack(">II", 2 | 8 | 16 | 1, 0)),
+        (6, struct.pack(">I", 1), string(b"\0" * 4), bytes(8), string(data)),
+        (5, struct.pack(">I", 2), string(b"\0" * 4), bytes(8),
+         struct.pack(">I", len(data))),
+        (200, struct.pack(">I", 3), string(b"check-file-handle"),
+         string(b"\0" * 4), string(b"sha256"), struct.pack(">QQI", 0, 0, 0)),
+    ]
+    with subprocess.Popen(["chroot", tmp_path, "/sftp-server", "-e"],
+                          stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as server:
+        server.stdin.write(b"".join(message(*m) for m in asked))
+        server.stdin.flush()
+        *_, read, digests = [answer(server) for _ in asked]
+        server.stdin.close()
+    assert server.returncode == 0
+    assert (tmp_path / "file").read_bytes() == data
+    assert read == bytes([103]) + struct.pack(">I", 2) + string(data)
+    assert digests.endswith(string(b"sha256") + hashlib.sha256(data).digest())

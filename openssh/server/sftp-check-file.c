@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "digest.h"
 #include "match.h"
 #include "misc.h"
 #include "sshbuf.h"
@@ -60,12 +59,11 @@ static int
 digest(const struct source *s, uint64_t offset, uint64_t len,
     u_char d[SFTP_CHECK_LEN], uint64_t *got)
 {
-	struct ssh_digest_ctx *ctx;
+	SHA2_CTX ctx;
 	ssize_t n = 1;
 	int r = 0;
 
-	if ((ctx = ssh_digest_start(SSH_DIGEST_SHA256)) == NULL)
-		return SSH_ERR_LIBCRYPTO_ERROR;
+	SHA256Init(&ctx);
 	for (*got = 0; r == 0 && *got < len && n != 0; ) {
 		if (client_gone(s)) {
 			r = SSH_ERR_CONN_CLOSED;
@@ -78,13 +76,11 @@ digest(const struct source *s, uint64_t offset, uint64_t len,
 		if (n == -1)
 			r = SSH_ERR_SYSTEM_ERROR;
 		else {
-			r = ssh_digest_update(ctx, s->buf, n);
+			SHA256Update(&ctx, s->buf, n);
 			*got += n;
 		}
 	}
-	if (r == 0)
-		r = ssh_digest_final(ctx, d, SFTP_CHECK_LEN);
-	ssh_digest_free(ctx);
+	SHA256Final(d, &ctx);
 	return r;
 }
 

@@ -47,13 +47,13 @@ def forms(folder):
             path = os.path.join(to, name)
             if all(read(path) != read(other) for _, other in found[name]):
                 found[name].append((base, path))
-    return found
+    return {name: of for name, of in found.items() if of}
 
 
 def mended_in(path):
     """The release in which upstream mended what a patch is for, as its header
     has it; None if that is not known of any."""
-    found = re.search(rb"^Mended-In: (\S+)$", read(path), re.M)
+    found = re.search(rb"^Mended-In: (\S+)", read(path), re.M)
     return found and found[1].decode()
 
 
@@ -109,6 +109,9 @@ def troubles(said):
 def try_patch(tree, name, forms):
     """Applies it, or what of it applies. (what to say, whether it needs
     work)"""
+    mended = mended_in(forms[0][1])
+    if mended and numbers(version(tree, name)) >= numbers(mended):
+        return f"{name}: left out, upstream mended it in {mended}", False
     tried, newest = [], rows("bases")[0][0]
     for base, path in forms:
         good, said = patch(tree, path, 0, "--dry-run")
@@ -118,9 +121,6 @@ def try_patch(tree, name, forms):
             of = "" if base == newest else f", in the form of {base}"
             return f"{name}: applies{how}{of}", False
         tried.append((len(troubles(said)), path))
-    mended = mended_in(forms[0][1])
-    if mended and numbers(version(tree, name)) >= numbers(mended):
-        return f"{name}: left out, upstream mended it in {mended}", False
     path = min(tried)[1]                # where the least fails
     good, said = patch(tree, path, 2, "--dry-run")
     if good:

@@ -46,13 +46,16 @@ def test_names_are_announced_as_placeholders(mails):
 
 def test_are_the_series(mails, tmp_path):
     """What they make of upstream's tree is what the core of the series makes,
-    but for the list of objects."""
+    but for the list of objects and what mends the base's security faults."""
     ours = trees.Laid(BASE, tmp_path / "ours", upto="core")
     push = ours.quilt("push", "-a", "--fuzz=0")
     assert push.returncode == 0, push.stdout
     tree = tmp_path / "tree"
     trees.upstream_git(BASE, tree)
     trees.git(tree, "am", "-q", *mails[1])
+    for name in dict(trees.groups())["security"]:
+        for path in trees.candidates(BASE, name)[:1]:
+            trees.run(tree, "patch", "-p1", "-F0", "-i", path)
     changed = trees.git(tree, "diff", "--name-only", "HEAD~%d" % len(mails[1]))
     names = [n for n in changed.split() if n != "Makefile.in"]
     assert "channel-window.c" in names and "sshbuf.c" in names

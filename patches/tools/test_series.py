@@ -11,17 +11,15 @@ import tempfile
 import pytest
 
 import trees
-from trees import (BASES, DEBIAN, PATCHES, TOP, any_form, forms_of, overrides,
-                   parts, series, wanted, without_line_numbers)
+from trees import (BASES, DEBIAN, PATCHES, TOP, every_form, forms_of, main_form,
+                   overrides, parts, series, wanted, without_line_numbers)
 
 MOST = 19
 FIELDS = {"Description": ("Description", "Subject"),
           "Author": ("Author", "From"),
           "Forwarded": ("Forwarded",),
           "Last-Update": ("Last-Update",)}
-MAIN = [name for name in series()
-        if os.path.exists(os.path.join(PATCHES, name))]
-FORMS = MAIN + overrides()
+MAIN = [os.path.relpath(main_form(name), PATCHES) for name in series()]
 
 
 def text(name):
@@ -83,11 +81,26 @@ def has_lines_of(base, name, file):
 
 
 def test_series_lists_every_patch():
-    """A patch without a main form mends what upstream's newest has mended."""
+    """Each has one main form. Of a base are left out those only that upstream
+    had mended by then."""
     assert sorted(MAIN) == sorted(
-        n for n in os.listdir(PATCHES) if n.endswith(".patch"))
-    assert list(wanted(BASES[0])) == MAIN
-    assert all(any_form(name) for name in series())
+        p for p in every_form() if p not in overrides())
+    left = {base: set(series()) - set(wanted(base)) for base in BASES}
+    assert left.pop(BASES[0]) == {"sftp-upload-status.patch"}
+    assert not any(left.values())
+
+
+def test_security_patches():
+    """In their folder; each says which faults it is for, and where they are
+    mended."""
+    names = dict(trees.groups())["security"]
+    assert sorted(names) == sorted(
+        os.listdir(os.path.join(PATCHES, "security")))
+    for name in names:
+        header = parts(text(f"security/{name}"))[None]
+        assert re.search(r"^Bug: CVE-\d{4}-\d+(, CVE-\d{4}-\d+)*$", header,
+                         re.M), name
+        assert re.search(r"^Mended-In: \d+\.\d+$", header, re.M), name
 
 
 def test_overrides_are_of_a_base_and_the_series():
@@ -108,7 +121,7 @@ def test_few_patches_in_groups():
         pytest.skip("the series has no groups")
     assert len(series()) <= MOST
     assert [h for h, names in groups if not h or not names] == []
-    assert groups[0][0] == "core"
+    assert [h for h, _ in groups[:2]] == ["security", "core"]
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -132,10 +145,9 @@ def test_applies_and_refreshes(base):
 @pytest.mark.parametrize("name", overrides())
 def test_override_is_needed(name):
     """On a base that it serves, the part that each of its parts stands in for
-    does not apply, or there is none. It has a header only if there is no main
-    form."""
+    does not apply, or there is none. It has no header."""
     path, patch = os.path.join(PATCHES, name), os.path.basename(name)
-    assert (parts(text(name))[None] == "") == (patch in MAIN)
+    assert parts(text(name))[None] == ""
     for file in list(parts(text(name)))[1:]:
         serves = [base for base in BASES
                   if forms_of(base, patch).get(file, [None])[0] == path]
@@ -169,8 +181,7 @@ def test_lay_refuses_fuzz(tmp_path):
     assert not [n for n in os.listdir(tmp_path) if n.startswith("tree")]
 
 
-@pytest.mark.parametrize("name", MAIN + [
-    path for path in overrides() if os.path.basename(path) not in MAIN])
+@pytest.mark.parametrize("name", MAIN)
 def test_header(name):
     header = text(name).split("\n---\n")[0]
     for field, spellings in FIELDS.items():
@@ -178,7 +189,7 @@ def test_header(name):
             f"no {field}"
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", every_form())
 def test_is_a_hook(name):
     """What can be a module in openssh/ is no file that a patch adds."""
     assert not re.search(r"^--- /dev/null", text(name), re.M)
@@ -227,8 +238,8 @@ def test_no_edits_across_groups():
     """A group ends with lines that no patch of another one has to touch."""
     group = {name: heading for heading, names in trees.groups()
              for name in names}
-    found = edits([(name, text(name).split("\n---\n", 1)[1])
-                   for name in MAIN])
+    found = edits([(name, body.split("\n---\n", 1)[1])
+                   for name, body in wanted(BASES[0]).items()])
     assert not [(a, b) for a, b in found if group[a] != group[b]]
 
 

@@ -46,6 +46,8 @@ class Project:
             shutil.copy(f"{HERE}/{name}", self.patches / "tools")
         self.write("patches/bases", "# name types folders\nnew asis\n"
                    "old c99 older\nolder c99 oldest older\n")
+        self.write("debian/bases", "new 1:11.0p1-1\nold 1:10.1p1-1\n"
+                   "older 9.2p1-2\n")
         self.write("patches/series",
                    "# core\na.patch\n\n# the rest\nb.patch\n")
         self.write("patches/a.patch", patch("a.c"))
@@ -151,12 +153,26 @@ def test_missing_patch(project):
     assert status == 1 and err == "patches/tools/forms: no b.patch\n"
 
 
-def test_only_older_bases_need_it(project):
-    """A patch with no main form is left out where no folder has it."""
-    os.unlink(project.patches / "b.patch")
-    project.write("patches/older/b.patch", "")
-    assert list(project.forms("new")) == ["a.patch"]
-    assert list(project.forms("older")) == ["a.patch", "b.patch"]
+@pytest.mark.parametrize("release,bases", [
+    ("11.1", ["new", "old", "older"]), ("11.0", ["old", "older"]),
+    ("10.2", ["old", "older"]), ("10.1", ["older"]), ("9.10", ["older"]),
+    ("9.2", []), ("9.1", []), ("11.1 old older", ["new"])])
+def test_only_older_bases_need_it(project, release, bases):
+    """A patch is left out of a base whose release has it mended, or which
+    Debian has mended."""
+    project.write("patches/b.patch", f"Mended-In: {release}\n" + patch("b.c"))
+    project.write("patches/older/b.patch", patch("b.c").split("---\n", 1)[1])
+    assert [base for base in ("new", "old", "older")
+            if "b.patch" in project.forms(base)] == bases
+
+
+def test_security_folder(project):
+    """It has main forms."""
+    (project.patches / "security").mkdir()
+    os.rename(project.patches / "a.patch",
+              project.patches / "security" / "a.patch")
+    assert project.forms("new")["a.patch"] == patch("a.c")
+    assert project.rebase(project.tree)[1][1] == "a.patch: applies"
 
 
 def test_types(project):
@@ -218,11 +234,10 @@ def test_rebase_tries_other_forms(project):
 
 def test_rebase_leaves_out_what_older_bases_need(project):
     """What upstream has mended by itself, from that release on."""
-    os.rename(project.patches / "b.patch", project.patches / "b")
     for release, said in (
             ("11.0", "0 of 2 patches need work"),
             ("11.1", "1 of 2 patches need work")):
-        project.write("patches/oldest/b.patch", f"Mended-In: {release}\n" +
+        project.write("patches/b.patch", f"Mended-In: {release}\n" +
                       patch("b.c", "\tlong n;"))
         status, out, _ = project.rebase(project.tree)
         assert out[-1] == said and status == (said[0] != "0")

@@ -65,8 +65,9 @@ def candidates(base, name):
     """Paths of the patch's forms that there are for a base, in order. Each
     part of the patch comes from the first of them that has it."""
     paths = [os.path.join(PATCHES, folder, name)
-             for folder in (*FOLDERS[base], ".")]
-    return [os.path.normpath(p) for p in paths if os.path.exists(p)]
+             for folder in (*FOLDERS[base], "security", ".")]
+    return [os.path.normpath(p) for p in paths
+            if os.path.exists(p) and name in wanted(base)]
 
 
 @functools.cache
@@ -103,15 +104,22 @@ def forms_of(base, name):
     return found
 
 
-def any_form(name):
-    """The path of a patch's main form, or of the first that there is."""
-    return next(path for base in BASES for path in candidates(base, name)[-1:])
+def main_form(name):
+    """The path of a patch's main form."""
+    paths = [os.path.join(PATCHES, folder, name) for folder in ("security", "")]
+    return next(filter(os.path.exists, paths))
+
+
+def every_form():
+    """Paths of all patches, from the folder patches."""
+    return sorted(os.path.relpath(p, PATCHES)
+                  for p in pathlib.Path(PATCHES).rglob("*.patch"))
 
 
 def overrides():
     """folder/name of each form that is not the main one."""
-    return sorted(os.path.relpath(p, PATCHES)
-                  for p in pathlib.Path(PATCHES).glob("*/*.patch"))
+    return [path for path in every_form()
+            if os.path.dirname(path) not in ("", "security")]
 
 
 def quilt(tree, folder, *args):
