@@ -15,6 +15,7 @@
 #include "window-budget.h"
 #include "window-control.h"
 #include "misc.h"
+#include "packet.h"
 #include "tcp-path.h"
 #include "tcp-unsent.h"
 #include "sshbuf.h"
@@ -47,8 +48,16 @@ uint32_t __wrap_window_budget_ask(struct window_budget *,
 	    struct window_budget_share *, uint32_t, uint32_t);
 size_t	 __real_sshbuf_len(const struct sshbuf *);
 size_t	 __wrap_sshbuf_len(const struct sshbuf *);
+int	 __wrap_ssh_packet_not_very_much_data_to_write(struct ssh *);
 void	 __real_free(void *);
 void	 __wrap_free(void *);
+
+/* As for bulk data, which is not what all bases begin with. */
+int
+__wrap_ssh_packet_not_very_much_data_to_write(struct ssh *ssh)
+{
+	return sshbuf_len(ssh_packet_get_output(ssh)) < 128 * 1024;
+}
 
 void
 fake_reset(void)
