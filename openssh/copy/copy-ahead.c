@@ -38,8 +38,16 @@ static struct copy_ahead *noted;	/* for the next connection, or NULL */
 static void
 add(u_char type, const char *text)
 {
+	u_int i;
+
 	if (noted == NULL)
 		noted = xcalloc(1, sizeof(*noted));
+	/* Each is sent once: the text tells which is asked for. */
+	for (i = 0; i < noted->n; i++) {
+		if (noted->sent[i].type == type &&
+		    strcmp(noted->sent[i].text, text) == 0)
+			return;
+	}
 	if (noted->n == AHEAD_MAX)
 		return;
 	noted->sent[noted->n].type = type;

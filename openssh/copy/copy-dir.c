@@ -429,10 +429,10 @@ make_here(struct dir *d)
 		begin_list(d);
 }
 
-/* Notes what keeps a directory from being copied. */
 static void
-check_source(struct item *item)
+dir_start(struct item *item)
 {
+	struct dir *d = dir_of(item);
 	struct stat st;
 
 	if (item->depth >= DEPTH_MAX)
@@ -445,14 +445,6 @@ check_source(struct item *item)
 		stat_to_attrib(&st, &item->a);
 	if (!S_ISDIR(item->a.perm))
 		copy_item_fail(item, "\"%s\" is not a directory", item->src);
-}
-
-static void
-dir_start(struct item *item)
-{
-	struct dir *d = dir_of(item);
-
-	check_source(item);
 	if (item->why != NULL) {
 		dir_end(d);
 		return;
