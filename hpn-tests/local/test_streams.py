@@ -189,7 +189,7 @@ def why_lost(place, *options):
 
 
 @pytest.mark.parametrize("more,why", [
-    ("head -c 9 > /dev/null; exit 1", "it ended"),
+    ("head -c 9 > /dev/null; exit 1", "Connection closed"),
     (r"printf '\0\0\0\5\2\0\0\0\3'; exec cat > /dev/null",
      "the copy has ended"),
     (f"{SERVER} -e | (head -c 7; sleep 0.2; exec cat); exit", None)],

@@ -14,68 +14,55 @@
 #include "ssherr.h"
 #include "xmalloc.h"
 #include "sftp.h"
+#include "sftp-common.h"
 #include "sftp-conn.h"
-#include "copy-ahead.h"
 
 /* The limits, and two requests with a path */
 #define AHEAD_MAX	3
 
-enum ahead_state {
-	AHEAD_SENT,
-	AHEAD_ANSWERED,		/* and the reply is kept */
-	AHEAD_DUE,		/* the program waits for the reply */
-	AHEAD_DONE
-};
-
 struct copy_ahead {
 	u_int n;		/* requests that were sent */
 	struct {
-		enum ahead_state state;
 		u_char type;
 		char *text;	/* path, or name of the extension */
-		u_int id;
-		u_int due_id;	/* by which the program knows it */
-		struct sshbuf *reply;	/* NULL: has not come */
+		u_int id;	/* 0: not sent */
+		u_int due_id;	/* by which the program waits for it, or 0 */
+		struct sshbuf *reply;	/* NULL: it has not come, or is given */
 	} sent[AHEAD_MAX];
 };
 
-static int off;			/* -X ahead=no */
+int copy_ahead_off;
+
 static struct copy_ahead *noted;	/* for the next connection, or NULL */
 
-void
-copy_ahead_off(void)
-{
-	off = 1;
-}
-
 static void
-add(struct copy_ahead *ahead, u_char type, const char *text)
+add(u_char type, const char *text)
 {
-	ahead->sent[ahead->n].type = type;
-	ahead->sent[ahead->n++].text = xstrdup(text);
+	u_int i;
+
+	if (noted == NULL)
+		noted = xcalloc(1, sizeof(*noted));
+	/* Each is sent once: the text tells which is asked for. */
+	for (i = 0; i < noted->n; i++) {
+		if (noted->sent[i].type == type &&
+		    strcmp(noted->sent[i].text, text) == 0)
+			return;
+	}
+	if (noted->n == AHEAD_MAX)
+		return;
+	noted->sent[noted->n].type = type;
+	noted->sent[noted->n++].text = xstrdup(text);
 }
 
 void
 copy_ahead_want(u_char type, const char *path)
 {
-	u_int i;
-
 	/* The program has something else done about these first. */
-	if (off || *path == '~' || strpbrk(path, "*?[]{}\\") != NULL)
+	if (copy_ahead_off || *path == '~' || strpbrk(path, "*?[]{}\\") != NULL)
 		return;
-	if (noted == NULL) {
-		noted = xcalloc(1, sizeof(*noted));
-		add(noted, SSH2_FXP_EXTENDED, "limits@openssh.com");
-	}
-	if (*path == '\0')
-		path = ".";
-	for (i = 0; i < noted->n; i++) {
-		if (noted->sent[i].type == type &&
-		    strcmp(noted->sent[i].text, path) == 0)
-			return;
-	}
-	if (noted->n < AHEAD_MAX)
-		add(noted, type, path);
+	if (noted == NULL)
+		add(SSH2_FXP_EXTENDED, "limits@openssh.com");
+	add(type, *path == '\0' ? "." : path);
 }
 
 int
@@ -100,46 +87,27 @@ copy_ahead_next(struct sftp_conn *conn, struct sshbuf *m)
 	return 1;
 }
 
-/* Returns 1 if a message has a type, any id, and a text only. */
-static int
-is_request(const struct sshbuf *m, u_char type, const char *text)
-{
-	const size_t front = 1 + 4 + 4, len = strlen(text);
-	const u_char *p = sshbuf_ptr(m);
-
-	return sshbuf_len(m) == front + len && p[0] == type &&
-	    memcmp(p + front, text, len) == 0;
-}
-
 int
 copy_ahead_take(struct sftp_conn *conn, const struct sshbuf *m)
 {
 	struct copy_ahead *ahead = conn->ahead;
-	u_int i, id;
+	const size_t front = 1 + 4 + 4;
+	const u_char *p = sshbuf_ptr(m);
+	u_int i;
 
 	for (i = 0; ahead != NULL && i < ahead->n; i++) {
-		if (ahead->sent[i].state > AHEAD_ANSWERED ||
-		    !is_request(m, ahead->sent[i].type, ahead->sent[i].text))
+		/* Type, any id, and the text, which ends it */
+		if (ahead->sent[i].due_id != 0 || p[0] != ahead->sent[i].type ||
+		    sshbuf_len(m) != front + strlen(ahead->sent[i].text) ||
+		    memcmp(p + front, ahead->sent[i].text,
+		    sshbuf_len(m) - front) != 0)
 			continue;
-		id = PEEK_U32(sshbuf_ptr(m) + 1);
-		if (id == ahead->sent[i].id)
+		if (PEEK_U32(p + 1) == ahead->sent[i].id)
 			return 0;
-		ahead->sent[i].due_id = id;
-		ahead->sent[i].state = AHEAD_DUE;
+		ahead->sent[i].due_id = PEEK_U32(p + 1);
 		return 1;
 	}
 	return 0;
-}
-
-/* Hands a reply over under the id that is due. */
-static void
-hand_over(struct copy_ahead *ahead, u_int i, struct sshbuf *m)
-{
-	int r;
-
-	if ((r = sshbuf_poke_u32(m, 1, ahead->sent[i].due_id)) != 0)
-		fatal_fr(r, "poke");
-	ahead->sent[i].state = AHEAD_DONE;
 }
 
 int
@@ -150,40 +118,34 @@ copy_ahead_give(struct sftp_conn *conn, struct sshbuf *m)
 	int r;
 
 	for (i = 0; ahead != NULL && i < ahead->n; i++) {
-		if (ahead->sent[i].state != AHEAD_DUE ||
-		    ahead->sent[i].reply == NULL)
+		if (ahead->sent[i].due_id == 0 || ahead->sent[i].reply == NULL)
 			continue;
 		sshbuf_reset(m);
-		if ((r = sshbuf_putb(m, ahead->sent[i].reply)) != 0)
+		if ((r = sshbuf_putb(m, ahead->sent[i].reply)) != 0 ||
+		    (r = sshbuf_poke_u32(m, 1, ahead->sent[i].due_id)) != 0)
 			fatal_fr(r, "copy");
-		hand_over(ahead, i, m);
+		sshbuf_free(ahead->sent[i].reply);
+		ahead->sent[i].reply = NULL;
 		return 1;
 	}
 	return 0;
 }
 
 int
-copy_ahead_keep(struct sftp_conn *conn, struct sshbuf *m)
+copy_ahead_keep(struct sftp_conn *conn, const struct sshbuf *m)
 {
 	struct copy_ahead *ahead = conn->ahead;
-	u_int i, id;
+	u_int i;
 
-	if (ahead == NULL || sshbuf_len(m) < 1 + 4)
-		return 0;
-	id = PEEK_U32(sshbuf_ptr(m) + 1);
-	for (i = 0; i < ahead->n; i++) {
-		if (ahead->sent[i].id != id ||
-		    ahead->sent[i].state == AHEAD_DONE ||
-		    ahead->sent[i].reply != NULL)
+	for (i = 0; ahead != NULL && i < ahead->n; i++) {
+		if (sshbuf_len(m) < 1 + 4 || ahead->sent[i].id == 0 ||
+		    PEEK_U32(sshbuf_ptr(m) + 1) != ahead->sent[i].id)
 			continue;
-		if (ahead->sent[i].state == AHEAD_DUE) {
-			hand_over(ahead, i, m);
-			return 0;
-		}
+		/* It comes once. */
+		ahead->sent[i].id = 0;
 		if ((ahead->sent[i].reply = sshbuf_new()) == NULL ||
 		    sshbuf_putb(ahead->sent[i].reply, m) != 0)
 			fatal_f("sshbuf_new or sshbuf_putb failed");
-		ahead->sent[i].state = AHEAD_ANSWERED;
 		return 1;
 	}
 	return 0;

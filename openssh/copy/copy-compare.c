@@ -20,7 +20,7 @@
 #include "sftp-check-file.h"
 #include "sftp-common.h"
 #include "sftp-conn.h"
-#include "copy-compare.h"
+#include "copy-file.h"
 
 extern volatile sig_atomic_t interrupted;
 
@@ -31,7 +31,6 @@ extern volatile sig_atomic_t interrupted;
 #define SAMPLE		(1024 * 1024)
 
 struct compare {
-	void (*done)(struct file *f, uint64_t keep);
 	int digests;		/* 1: compared by digests */
 	uint64_t next;		/* offset of the next range */
 	uint64_t end;		/* offset behind the last range */
@@ -39,60 +38,55 @@ struct compare {
 	int unknown;		/* 1: the server did not tell */
 };
 
-/* Tells what is kept, if the user has to know. */
-static void
-say(const struct file *f, const struct compare *c, uint64_t keep)
+/* Returns 1 if no more is to be asked for. */
+static int
+is_over(const struct compare *c)
 {
-	if (keep == 0)
-		logit("\"%s\" %s what the source begins with: "
-		    "copying all of it", f->item.dst, c->unknown &&
-		    f->have <= f->size ? "may not be" : "is not");
-	else if (!c->digests)
-		logit("\"%s\": keeping %llu bytes because the last of them "
-		    "are the same: the server can't compare all",
-		    f->item.dst, (unsigned long long)keep);
-	else
-		debug("\"%s\": %llu of %llu bytes are the same", f->item.dst,
-		    (unsigned long long)keep, (unsigned long long)f->size);
+	return c->next == c->end || c->differs != UINT64_MAX || c->unknown ||
+	    interrupted;
 }
 
+/* Decides what is kept, and tells the user if he has to know. */
 static void
 finish(struct file *f)
 {
 	struct compare *c = f->compare;
 	uint64_t keep = MINIMUM(c->differs, c->end);
+	int silent = f->have == 0 || interrupted;
 
 	if (c->unknown || (c->differs != UINT64_MAX &&
 	    (!c->digests || keep < file_without_gaps(f, f->have))))
 		keep = 0;
-	if (f->have != 0 && !interrupted)
-		say(f, c, keep);
+	if (keep == 0 && !silent)
+		logit("\"%s\" %s what the source begins with: "
+		    "copying all of it", f->item.dst, c->unknown &&
+		    f->have <= f->size ? "may not be" : "is not");
+	else if (!c->digests && !silent)
+		logit("\"%s\": keeping %llu bytes because the last of them "
+		    "are the same: the server can't compare all",
+		    f->item.dst, (unsigned long long)keep);
+	debug("\"%s\": %llu of %llu bytes are the same", f->item.dst,
+	    (unsigned long long)keep, (unsigned long long)f->size);
 	f->compare = NULL;
-	c->done(f, keep);
 	free(c);
+	target_keep(f, keep);
 }
 
 void
 copy_compare_check(struct file *f)
 {
-	const struct compare *c = f->compare;
-
-	if (c == NULL || f->item.inflight != 0)
-		return;
-	if (c->next == c->end || c->differs != UINT64_MAX || c->unknown ||
-	    interrupted)
+	if (f->compare != NULL && f->item.inflight == 0 && is_over(f->compare))
 		finish(f);
 }
 
 void
-copy_compare(struct file *f, void (*done)(struct file *f, uint64_t keep))
+copy_compare(struct file *f)
 {
 	struct compare *c = f->compare = xcalloc(1, sizeof(*c));
 	uint64_t have = f->have;
 
-	c->done = done;
 	c->differs = UINT64_MAX;
-	c->digests = file_home(f)->conn->exts & SFTP_EXT_CHECK_FILE;
+	c->digests = f->home->conn->exts & SFTP_EXT_CHECK_FILE;
 	f->phase = FILE_COMPARING;
 	if (have > f->size)
 		c->differs = 0;
@@ -213,10 +207,9 @@ copy_compare_send(struct file *f, struct stream *s)
 	struct compare *c = f->compare;
 	uint64_t len;
 
-	if (s->index != f->home)
+	if (s != f->home)
 		return 0;
-	if (c->next == c->end || f->item.inflight == REQUESTS || c->unknown ||
-	    c->differs != UINT64_MAX || interrupted) {
+	if (f->item.inflight == REQUESTS || is_over(c)) {
 		copy_item_unqueue(&f->item);
 		return 0;
 	}

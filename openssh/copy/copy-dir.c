@@ -22,7 +22,7 @@
 #include "sftp-common.h"
 #include "sftp-client.h"
 #include "copy-item.h"
-#include "copy-request.h"
+#include "copy-stream.h"
 
 extern volatile sig_atomic_t interrupted;
 
@@ -32,26 +32,18 @@ extern volatile sig_atomic_t interrupted;
 /* No directory is read further while this many items are pending. */
 #define PENDING_MAX	1000
 
-/* READDIRs in flight: the second one finds the end of most directories. */
-#define READDIRS	2
-
 /* Permissions that a directory has while it is copied */
 #define WRITABLE	(S_IWUSR | S_IXUSR)
 
 struct dir {
 	struct item item;	/* must be the first field */
 	int created;		/* 1: the directory was made, not found */
-
-	/* dir_start() clears what follows. */
 	struct handle handle;	/* while it is read at a server */
 	struct dirent **names;	/* what is in it, if it is here */
 	int count, next;	/* names, and the index of the next one */
-	u_int readdirs;		/* READDIRs in flight */
-	int listed;		/* 1: its end was reported */
-	u_int end_id;		/* of the first request that reported that */
-	u_int end_status;	/* SSH2_FX_EOF, or what went wrong */
-	int ending;		/* 1: its attributes are being set */
-	Attrib set;		/* attributes that it gets at a server */
+	int listed;		/* 1: all names are known */
+	struct stream *target;	/* of the server that it is made at */
+	Attrib set;		/* attributes that it gets there */
 };
 
 static const struct item_ops link_ops;
@@ -60,13 +52,6 @@ static struct dir *
 dir_of(struct item *item)
 {
 	return (struct dir *)item;
-}
-
-/* The stream of the server that a directory is made at */
-static struct stream *
-target(const struct item *item)
-{
-	return item->copy->streams[item->copy->kind == COPY_CROSS];
 }
 
 static void
@@ -119,35 +104,21 @@ got_setstat(struct request *req, struct reply *reply)
 
 /* Ends a directory once all that is in it has ended. */
 static void
-dir_check(struct dir *d)
+dir_check(struct item *item)
 {
-	const struct copy *copy = d->item.copy;
+	struct dir *d = dir_of(item);
+	const struct copy *copy = item->copy;
 
-	if (!d->listed || d->readdirs != 0 || d->item.running != 0 ||
-	    d->item.inflight != 0 || d->ending ||
-	    d->item.state != ITEM_ACTIVE)
+	if (!d->listed || item->running != 0 || item->inflight != 0 ||
+	    item->state != ITEM_ACTIVE)
 		return;
-	d->ending = 1;
-	if (d->item.why == NULL && copy->kind == COPY_GET)
+	if (item->why == NULL && copy->kind == COPY_GET)
 		finish_here(d);
-	else if (d->item.why == NULL && (d->created || copy->flags.preserve))
-		copy_send(target(&d->item), &d->item, SSH2_FXP_SETSTAT,
-		    got_setstat, &(struct body){ .path = d->item.dst,
-		    .a = &d->set });
+	else if (item->why == NULL && (d->created || copy->flags.preserve))
+		copy_send(d->target, item, SSH2_FXP_SETSTAT, got_setstat,
+		    &(struct body){ .path = item->dst, .a = &d->set });
 	else
 		dir_end(d);
-}
-
-static void
-not_regular(const struct item *dir, const char *src, const char *name,
-    int is_link)
-{
-	if (dir->copy->kind == COPY_GET)
-		logit("download \"%s\": not a regular file", src);
-	else if (dir->copy->kind == COPY_CROSS && !is_link)
-		logit("origin \"%s\": not a regular file", src);
-	else
-		logit("%s: not a regular file", name);
 }
 
 /* Adds an item for what is in a directory under a name. */
@@ -164,10 +135,13 @@ add_child(struct item *dir, struct item *after, const char *name,
 	else if (S_ISDIR(a->perm))
 		ops = &copy_dir_ops;
 	else if (S_ISREG(a->perm))
-		ops = dir->copy->kind == COPY_PUT ? &copy_put_ops :
-		    &copy_get_ops;
+		ops = &copy_file_ops;
+	else if (dir->copy->kind == COPY_GET)
+		logit("download \"%s\": not a regular file", src);
+	else if (dir->copy->kind == COPY_CROSS && !S_ISLNK(a->perm))
+		logit("origin \"%s\": not a regular file", src);
 	else
-		not_regular(dir, src, name, S_ISLNK(a->perm));
+		logit("%s: not a regular file", name);
 	if (ops != NULL)
 		(void)copy_item_new(dir->copy, dir, after, ops, src, dst, a);
 	free(dst);
@@ -200,21 +174,9 @@ name_is_good(struct dir *d, const char *name, const Attrib *a)
 	return 0;
 }
 
-/* Notes that a request has reported the end of a directory. */
-static void
-list_ends(struct dir *d, u_int id, u_int status)
-{
-	/* How what was asked for behind the end is answered doesn't matter. */
-	if (d->listed && (int)(id - d->end_id) > 0)
-		return;
-	d->listed = 1;
-	d->end_id = id;
-	d->end_status = status;
-}
-
 /* Takes one entry from a reply. Returns 0, or -1 if it is malformed. */
 static int
-take_name(struct dir *d, struct sshbuf *m, u_int id)
+take_name(struct dir *d, struct sshbuf *m)
 {
 	char *name;
 	Attrib a;
@@ -223,10 +185,9 @@ take_name(struct dir *d, struct sshbuf *m, u_int id)
 	if ((r = sshbuf_get_cstring(m, &name, NULL)) != 0 ||
 	    (r = sshbuf_skip_string(m)) != 0)
 		fatal_fr(r, "parse filenames");
-	if ((r = decode_attrib(m, &a)) != 0) {
+	if ((r = decode_attrib(m, &a)) != 0)
 		error_fr(r, "couldn't decode attrib");
-		list_ends(d, id, SSH2_FX_BAD_MESSAGE);
-	} else if (name_is_good(d, name, &a))
+	else if (name_is_good(d, name, &a))
 		add_child(&d->item, NULL, name, &a);
 	free(name);
 	return r == 0 ? 0 : -1;
@@ -237,22 +198,15 @@ got_close(struct request *req, struct reply *reply)
 {
 	if (reply->status != SSH2_FX_OK)
 		error("close remote: %s", fx2txt(reply->status));
-	dir_check(dir_of(req->item));
+	dir_check(req->item);
 }
 
-/* Closes the handle once all names are known. */
+/* No more names are read: closes the handle. */
 static void
-list_done(struct dir *d)
+list_end(struct dir *d)
 {
-	if (!d->listed || d->readdirs != 0 || d->handle.p == NULL)
-		return;
+	d->listed = 1;
 	copy_item_unqueue(&d->item);
-	if (d->end_status != SSH2_FX_EOF) {
-		if (d->end_status != SSH2_FX_BAD_MESSAGE)
-			error("Couldn't read directory: %s",
-			    fx2txt(d->end_status));
-		list_failed(d);
-	}
 	copy_send(d->item.copy->streams[0], &d->item, SSH2_FXP_CLOSE,
 	    got_close, &(struct body){ .h = &d->handle });
 	handle_free(&d->handle);
@@ -264,23 +218,24 @@ got_names(struct request *req, struct reply *reply)
 {
 	struct dir *d = dir_of(req->item);
 	u_int i, count = 0;
-	int r;
+	int r, bad = 0;
 
-	d->readdirs--;
-	if (reply->type == SSH2_FXP_STATUS)
-		list_ends(d, req->id, reply->status);
-	else if ((r = sshbuf_get_u32(reply->m, &count)) != 0)
-		fatal_fr(r, "parse count");
-	else if (count == 0)
-		list_ends(d, req->id, SSH2_FX_EOF);
-	if (d->listed && (int)(req->id - d->end_id) > 0)
-		count = 0;
-	for (i = 0; i < count && !interrupted; i++) {
-		if (take_name(d, reply->m, req->id) == -1)
-			break;
+	if (d->listed) {
+		dir_check(&d->item);
+		return;
 	}
-	list_done(d);
-	dir_check(d);
+	if (reply->type == SSH2_FXP_STATUS) {
+		if ((bad = reply->status != SSH2_FX_EOF))
+			error("Couldn't read directory: %s",
+			    fx2txt(reply->status));
+	} else if ((r = sshbuf_get_u32(reply->m, &count)) != 0)
+		fatal_fr(r, "parse count");
+	for (i = 0; i < count && !interrupted && !bad; i++)
+		bad = take_name(d, reply->m) == -1;
+	if (bad)
+		list_failed(d);
+	if (bad || count == 0)
+		list_end(d);
 }
 
 /*
@@ -291,21 +246,21 @@ static int
 may_list(const struct dir *d)
 {
 	return d->item.copy->root->pending < PENDING_MAX ||
-	    d->item.pending == 0 || d->item.copy->retrying;
+	    d->item.pending == 0 || d->item.copy->refused;
 }
 
-/* Makes an item of what a local directory has under a name. */
+/* Makes an item of the next name that a local directory has. */
 static void
-take_local(struct dir *d, const char *name)
+next_name(struct dir *d)
 {
-	const char *how = NULL;
+	struct dirent *entry = d->names[d->next++];
+	const char *how = NULL, *name = entry->d_name;
+	char *src = sftp_path_append(d->item.src, name);
 	struct stat st;
-	char *src;
 	Attrib a;
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return;
-	src = sftp_path_append(d->item.src, name);
+		goto out;
 	if (lstat(src, &st) == -1)
 		how = "lstat";
 	else if (S_ISLNK(st.st_mode) && d->item.copy->flags.follow &&
@@ -318,45 +273,9 @@ take_local(struct dir *d, const char *name)
 		stat_to_attrib(&st, &a);
 		add_child(&d->item, NULL, name, &a);
 	}
+ out:
 	free(src);
-}
-
-static int
-next_name(struct dir *d)
-{
-	struct dirent *entry;
-
-	if (d->next == d->count) {
-		d->listed = 1;
-		copy_item_unqueue(&d->item);
-		dir_check(d);
-		return 1;
-	}
-	entry = d->names[d->next++];
-	take_local(d, entry->d_name);
 	free(entry);
-	return 1;
-}
-
-static int
-dir_send(struct item *item, struct stream *s)
-{
-	struct dir *d = dir_of(item);
-
-	if (s->index != 0 || !may_list(d))
-		return 0;
-	if (item->copy->kind == COPY_PUT)
-		return next_name(d);
-	if (d->handle.p == NULL || d->listed) {
-		copy_item_unqueue(item);
-		return 0;
-	}
-	if (d->readdirs != 0)
-		return 0;
-	for (; d->readdirs < READDIRS; d->readdirs++)
-		copy_send(s, item, SSH2_FXP_READDIR, got_names,
-		    &(struct body){ .h = &d->handle });
-	return 1;
 }
 
 static void
@@ -368,21 +287,35 @@ dir_stop(struct item *item, const struct stream *lost)
 	if (lost != NULL)
 		return;
 	copy_item_unqueue(item);
-	if (d->handle.p != NULL) {
-		list_ends(d, 0, SSH2_FX_EOF);
-		list_done(d);
-	} else if (item->copy->kind == COPY_PUT)
+	if (d->handle.p != NULL)
+		list_end(d);
+	else if (item->copy->kind == COPY_PUT)
 		d->listed = 1;
-	dir_check(d);
+	dir_check(&d->item);
 }
 
-/* Begins to list what is in it, unless the user interrupts. */
-static void
-list(struct dir *d)
+static int
+dir_send(struct item *item, struct stream *s)
 {
-	copy_item_queue(&d->item);
-	if (interrupted)
-		dir_stop(&d->item, NULL);
+	struct dir *d = dir_of(item);
+
+	if (interrupted) {
+		dir_stop(item, NULL);
+		return 0;
+	}
+	if (s->index != 0 || item->inflight != 0 || !may_list(d))
+		return 0;
+	if (item->copy->kind != COPY_PUT)
+		copy_send(s, item, SSH2_FXP_READDIR, got_names,
+		    &(struct body){ .h = &d->handle });
+	else if (d->next < d->count)
+		next_name(d);
+	else {
+		d->listed = 1;
+		copy_item_unqueue(item);
+		dir_check(&d->item);
+	}
+	return 1;
 }
 
 static void
@@ -403,7 +336,7 @@ got_handle(struct request *req, struct reply *reply)
 	}
 	copy_item_granted(&d->item);
 	handle_take(&d->handle, reply);
-	list(d);
+	copy_item_queue(&d->item);
 }
 
 /* Begins to read a directory: the target is there. */
@@ -428,7 +361,7 @@ begin_list(struct dir *d)
 			dir_end(d);
 		return;
 	}
-	list(d);
+	copy_item_queue(&d->item);
 }
 
 /* Takes the attributes of what is there instead of a new directory. */
@@ -476,7 +409,7 @@ make_there(struct dir *d)
 		d->set.flags &= ~SSH2_FILEXFER_ATTR_ACMODTIME;
 	now = d->set;
 	now.perm |= WRITABLE;
-	copy_send(target(&d->item), &d->item, SSH2_FXP_MKDIR, got_mkdir,
+	copy_send(d->target, &d->item, SSH2_FXP_MKDIR, got_mkdir,
 	    &(struct body){ .path = d->item.dst, .a = &now });
 }
 
@@ -496,10 +429,10 @@ make_here(struct dir *d)
 		begin_list(d);
 }
 
-/* Notes what keeps a directory from being copied. */
 static void
-check_source(struct item *item)
+dir_start(struct item *item)
 {
+	struct dir *d = dir_of(item);
 	struct stat st;
 
 	if (item->depth >= DEPTH_MAX)
@@ -512,22 +445,13 @@ check_source(struct item *item)
 		stat_to_attrib(&st, &item->a);
 	if (!S_ISDIR(item->a.perm))
 		copy_item_fail(item, "\"%s\" is not a directory", item->src);
-}
-
-static void
-dir_start(struct item *item)
-{
-	const size_t fixed = offsetof(struct dir, handle);
-	struct dir *d = dir_of(item);
-
-	memset((char *)d + fixed, 0, sizeof(*d) - fixed);
-	check_source(item);
 	if (item->why != NULL) {
 		dir_end(d);
 		return;
 	}
-	if (!item->again)
+	if (!item->ready)
 		item->announce = item->copy->flags.print == 1;
+	d->target = item->copy->streams[item->copy->kind == COPY_CROSS];
 	d->set = item->a;
 	if (item->copy->kind == COPY_CROSS &&
 	    (item->a.flags & SSH2_FILEXFER_ATTR_PERMISSIONS) == 0) {
@@ -542,17 +466,11 @@ dir_start(struct item *item)
 		make_there(d);
 }
 
-static void
-dir_child(struct item *item)
-{
-	dir_check(dir_of(item));
-}
-
 const struct item_ops copy_dir_ops = {
 	.size = sizeof(struct dir),
 	.start = dir_start,
 	.send = dir_send,
-	.child = dir_child,
+	.child = dir_check,
 	.stop = dir_stop,
 };
 

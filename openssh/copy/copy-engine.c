@@ -16,13 +16,13 @@
 #include "log.h"
 #include "misc.h"
 #include "progressmeter.h"
+#include "sshbuf.h"
 #include "sftp.h"
 #include "sftp-common.h"
 #include "sftp-client.h"
 #include "sftp-conn.h"
-#include "copy-ahead.h"
-#include "copy-engine.h"
-#include "copy-item.h"
+#include "copy-more.h"
+#include "copy-stream.h"
 
 extern volatile sig_atomic_t interrupted;
 
@@ -47,6 +47,20 @@ extern volatile sig_atomic_t interrupted;
 
 static u_int files_max = FILES_MAX;	/* -X files= */
 static const char *ignored;	/* an option of an earlier version, or NULL */
+
+/* Options with a number from 1 to most. If they are old, bad ones are fine. */
+static const struct {
+	const char *name;
+	u_int *number;
+	u_int most;
+	int is_old;
+} options[] = {
+	{ "files=", &files_max, FILES_MAX, 0 },
+	{ "streams=", &copy_streams, COPY_STREAMS, 0 },
+	{ "connections=", &copy_streams, COPY_STREAMS, 1 },
+	{ "sessions=", NULL, 0, 1 },
+	{ "pace=", NULL, 0, 1 },
+};
 
 void
 copy_init(struct sftp_conn *conn, u_int num_requests)
@@ -97,59 +111,19 @@ descriptors(void)
 	return MAXIMUM(free / SHARE, 1);
 }
 
-/* Prepares a copy from a connection to another one. NULL stands for here. */
-static void
-begin(struct copy *copy, struct sftp_conn *from, struct sftp_conn *to)
-{
-	struct sftp_conn *conn = from != NULL ? from : to;
-
-	memset(copy, 0, sizeof(*copy));
-	copy->kind = from == NULL ? COPY_PUT : to == NULL ? COPY_GET :
-	    COPY_CROSS;
-	TAILQ_INIT(&copy->sending);
-	TAILQ_INIT(&copy->again);
-	TAILQ_INIT(&copy->ended);
-	TAILQ_INIT(&copy->writers);
-	copy->streams[copy->nstreams++] = stream_new(conn, 0, 1);
-	copy->open_limit = open_limit(conn, files_max);
-	if (copy->kind == COPY_CROSS) {
-		copy->streams[copy->nstreams++] = stream_new(to, 1, 1);
-		copy->open_limit = open_limit(to, copy->open_limit);
-	} else if (conn->more != NULL) {
-		copy->most = copy_streams;
-		copy_more_join(copy);
-	}
-	copy->descriptors = descriptors();
-	copy->open_limit = MINIMUM(copy->open_limit, copy->descriptors);
-	copy->open_max = copy->open_limit;
-}
-
-/* Returns 1 if what is open has too little to send to fill the path. */
+/*
+ * Starts the next item if it may, and what a stream has to send does not fill
+ * its path. Returns 1 if it did.
+ */
 static int
-lacks_data(const struct copy *copy)
-{
-	const struct stream *s;
-	u_int i;
-
-	for (i = 0; i < copy->nstreams; i++) {
-		s = copy->streams[i];
-		if (s->state == STREAM_UP && s->ahead <
-		    sftp_inflight_depth(&s->conn->depth))
-			return 1;
-	}
-	return 0;
-}
-
-/* Starts the next item if it may. Returns 1 if it did. */
-static int
-start_next(struct copy *copy)
+start_next(struct copy *copy, const struct stream *s)
 {
 	struct item *item;
 
-	if (copy->stopping || copy->retrying || copy->alone ||
-	    copy->open >= copy->open_max ||
+	if (copy->stopping || copy->open >= copy->open_max ||
+	    s->ahead >= sftp_inflight_depth(&s->conn->depth) ||
 	    !sftp_inflight_room(&copy->streams[0]->conn->depth, 0) ||
-	    !lacks_data(copy) || (item = copy_item_next(copy)) == NULL)
+	    (item = copy_item_next(copy)) == NULL)
 		return 0;
 	if (copy->unshown >= UNSHOWN_MAX && item != copy_item_front(copy))
 		return 0;
@@ -177,13 +151,12 @@ pump(struct copy *copy, struct stream *s)
 	if (s->state == STREAM_LOST)
 		return;
 	do {
-		while (stream_unsent(s) < UNSENT_MAX &&
-		    (start_next(copy) || (s->state == STREAM_UP &&
-		    send_one(copy, s))))
+		while (s->state == STREAM_UP && sshbuf_len(s->out) <
+		    UNSENT_MAX && (start_next(copy, s) || send_one(copy, s)))
 			;
-		if (stream_unsent(s) == 0 || stream_write(s) == -1)
+		if (sshbuf_len(s->out) == 0 || stream_write(s) == -1)
 			break;
-	} while (stream_unsent(s) == 0);
+	} while (sshbuf_len(s->out) == 0);
 }
 
 /* Returns 1 if a stream has something to send, or a reply is due. */
@@ -196,29 +169,10 @@ is_busy(const struct copy *copy)
 	for (i = 0; i < copy->nstreams; i++) {
 		s = copy->streams[i];
 		if ((s->vital || s->state == STREAM_UP) &&
-		    (s->outstanding != 0 || stream_unsent(s) != 0))
+		    (s->outstanding != 0 || sshbuf_len(s->out) != 0))
 			return 1;
 	}
 	return 0;
-}
-
-/* Nothing is under way: starts any item, those that were put off at last. */
-static void
-start_idle(struct copy *copy)
-{
-	struct item *item = copy->retrying ? NULL : copy_item_next(copy);
-
-	if (item == NULL && (item = TAILQ_FIRST(&copy->again)) != NULL) {
-		copy_item_unqueue(item);
-		copy->put_off--;
-		copy->retrying = copy->put_off != 0;
-	}
-	if (copy->stopping || item == NULL)
-		fatal_f("the copy of \"%s\" is stuck", copy->root->src);
-	else {
-		copy->alone = item->again;
-		copy_item_start(item);
-	}
 }
 
 /* Returns 1 if no reply of a source is taken, as its data can't go on. */
@@ -226,7 +180,7 @@ static int
 is_held(const struct copy *copy, const struct stream *s)
 {
 	return copy->kind == COPY_CROSS && s->index == 0 &&
-	    stream_unsent(copy->streams[1]) > CROSS_MAX;
+	    sshbuf_len(copy->streams[1]->out) > CROSS_MAX;
 }
 
 /* Waits until a stream can be read or written, and does so. */
@@ -244,7 +198,7 @@ wait_and_move(struct copy *copy)
 		    -1 : s->conn->fd_in;
 		pfd[2 * i].events = POLLIN;
 		pfd[2 * i + 1].fd = s->state == STREAM_LOST ||
-		    stream_unsent(s) == 0 ? -1 : s->conn->fd_out;
+		    sshbuf_len(s->out) == 0 ? -1 : s->conn->fd_out;
 		pfd[2 * i + 1].events = POLLOUT;
 	}
 	if (poll(pfd, 2 * copy->nstreams, TICK_MS) == -1) {
@@ -266,6 +220,7 @@ wait_and_move(struct copy *copy)
 static void
 loop(struct copy *copy)
 {
+	struct item *item;
 	u_int i;
 
 	for (;;) {
@@ -279,35 +234,60 @@ loop(struct copy *copy)
 			wait_and_move(copy);
 		else if (copy->root->state == ITEM_DONE)
 			break;
+		else if ((item = copy_item_next(copy)) != NULL)
+			copy_item_start(item);
 		else
-			start_idle(copy);
+			fatal_f("the copy of \"%s\" is stuck", copy->root->src);
 	}
 	copy_item_show(copy);
 }
 
-/* Copies a file or directory. Returns 0 or -1. */
+/*
+ * Copies a file or directory from a connection to another one. NULL stands for
+ * here. Returns 0 or -1.
+ */
 static int
 run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
     const char *dst, const Attrib *a, const struct copy_flags *flags,
     int is_tree)
 {
-	struct copy copy;
+	struct sftp_conn *conn = from != NULL ? from : to;
+	struct copy copy = {
+		.kind = from == NULL ? COPY_PUT : to == NULL ? COPY_GET :
+		    COPY_CROSS,
+		.flags = *flags,
+		.tree = is_tree,
+		.wants_more = is_tree,
+		.nstreams = 1,
+		.most = conn->more != NULL ? copy_streams : 1,
+		.descriptors = descriptors(),
+		.open_limit = open_limit(conn, files_max),
+	};
 	u_int i;
 	int failed;
 
-	begin(&copy, from, to);
-	copy.flags = *flags;
-	copy.tree = copy.wants_more = is_tree;
+	TAILQ_INIT(&copy.sending);
+	TAILQ_INIT(&copy.writers);
+	copy.streams[0] = stream_new(conn, 0, 1);
+	if (copy.kind == COPY_CROSS) {
+		copy.streams[copy.nstreams++] = stream_new(to, 1, 1);
+		copy.open_limit = open_limit(to, copy.open_limit);
+		copy.most = 1;
+	}
+	copy.open_limit = MINIMUM(copy.open_limit, copy.descriptors);
+	copy.open_max = copy.open_limit;
 	copy.root = copy_item_new(&copy, NULL, NULL, is_tree ? &copy_dir_ops :
-	    from == NULL ? &copy_put_ops : &copy_get_ops, src, dst, a);
+	    &copy_file_ops, src, dst, a);
 	loop(&copy);
 	failed = copy.root->failed || interrupted;
-	copy_more_leave(&copy);
-	copy_item_free(copy.root);
 	for (i = 0; i < copy.nstreams; i++) {
 		if (copy.streams[i]->vital)
 			stream_free(copy.streams[i]);
+		/* Replies to an item that is gone could not be taken. */
+		else if (copy.streams[i]->outstanding != 0)
+			stream_lose(copy.streams[i], "the copy has ended");
 	}
+	copy_item_free(copy.root);
 	return failed ? -1 : 0;
 }
 
@@ -349,53 +329,29 @@ copy_tree(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 	return r;
 }
 
-/* Returns the number that an option has, from 1 to `most`. */
-static u_int
-number(const char *what, const char *value, u_int most)
-{
-	const char *errstr;
-	u_int n = strtonum(value, 1, most, &errstr);
-
-	if (errstr != NULL)
-		fatal("Invalid number of %s \"%s\": %s", what, value, errstr);
-	return n;
-}
-
-/*
- * Takes an option of an earlier version: connections=N is streams=N, if N is
- * such a number, and others mean nothing. Returns 1 if it is one, else 0.
- */
-static int
-is_old(const char *option)
-{
-	static const char *const names[] = {
-		"connections=", "sessions=", "pace="
-	};
-	u_int i, n;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strncmp(option, names[i], strlen(names[i])) != 0)
-			continue;
-		n = strtonum(option + strlen(names[i]), 1, COPY_STREAMS, NULL);
-		if (i == 0 && n != 0)
-			copy_streams = n;
-		else	/* The log is not there while options are parsed. */
-			ignored = names[i];
-		return 1;
-	}
-	return 0;
-}
-
 int
 copy_option(const char *option)
 {
-	if (strncmp(option, "files=", 6) == 0)
-		files_max = number("files", option + 6, FILES_MAX);
-	else if (strncmp(option, "streams=", 8) == 0)
-		copy_streams = number("streams", option + 8, COPY_STREAMS);
-	else if (strcmp(option, "ahead=no") == 0)
-		copy_ahead_off();
-	else if (!is_old(option))
+	const char *value, *errstr;
+	u_int i, n;
+
+	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		value = option + strlen(options[i].name);
+		if (strncmp(option, options[i].name, value - option) != 0)
+			continue;
+		n = strtonum(value, 1, options[i].most, &errstr);
+		if (n != 0)
+			*options[i].number = n;
+		else if (options[i].is_old)
+			/* The log is not there while options are parsed. */
+			ignored = options[i].name;
+		else
+			fatal("Invalid number of %.*s \"%s\": %s",
+			    (int)(value - option) - 1, option, value, errstr);
+		return 1;
+	}
+	if (strcmp(option, "ahead=no") != 0)
 		return 0;
+	copy_ahead_off = 1;
 	return 1;
 }

@@ -4,7 +4,10 @@
 #include "includes.h"
 
 #include <sys/types.h>
+#include <sys/stat.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,63 +18,11 @@
 #include "xmalloc.h"
 #include "sftp.h"
 #include "sftp-common.h"
-#include "sftp-conn.h"
 #include "sftp-incomplete.h"
 #include "copy-file.h"
 
 extern int showprogress;
 extern volatile sig_atomic_t interrupted;
-
-void
-file_reset(struct file *f)
-{
-	const size_t fixed = offsetof(struct file, phase);
-
-	memset((char *)f + fixed, 0, sizeof(*f) - fixed);
-	TAILQ_INIT(&f->lost);
-	f->fd = -1;
-	f->gap = f->ended = UINT64_MAX;
-	f->tail_max = 1;
-	f->incomplete = -1;
-	f->item.done = 0;
-	free(f->item.why);
-	f->item.why = NULL;
-}
-
-/* Returns the stream with the least to do that has the same files. */
-static u_int
-least_busy(const struct copy *copy)
-{
-	u_int i, best = 0;
-
-	for (i = 1; i < copy->nstreams; i++) {
-		if (copy->streams[i]->state == STREAM_UP &&
-		    copy->streams[i]->ahead < copy->streams[best]->ahead)
-			best = i;
-	}
-	return best;
-}
-
-void
-file_begin(struct file *f)
-{
-	struct copy *copy = f->item.copy;
-
-	/* A large file is opened on other streams later. */
-	if (f->size >= FILE_LARGE)
-		copy->wants_more = 1;
-	f->home = copy->kind == COPY_CROSS || f->size >= FILE_LARGE ||
-	    copy->flags.resume || f->careful ? 0 : least_busy(copy);
-	f->ahead = MAXIMUM(f->size, SFTP_INFLIGHT_LEAST);
-	file_home(f)->ahead += f->ahead;
-	copy_item_opened(&f->item);
-}
-
-struct stream *
-file_home(const struct file *f)
-{
-	return f->item.copy->streams[f->home];
-}
 
 int
 file_is_bad(const struct file *f)
@@ -79,195 +30,14 @@ file_is_bad(const struct file *f)
 	return f->item.why != NULL || f->redo || f->put_off || interrupted;
 }
 
-void
-file_gap(struct file *f, uint64_t offset)
-{
-	f->gap = MINIMUM(f->gap, offset);
-}
-
-void
-file_refused(struct file *f, const struct request *req,
-    const struct reply *reply, const char *fmt, const char *path)
-{
-	file_gap(f, req->offset);
-	if (f->closed_early && !interrupted) {
-		/* Perhaps the server does not keep the order of requests. */
-		req->stream->careful = f->redo = 1;
-	} else
-		copy_item_fail(&f->item, fmt, path, fx2txt(reply->status));
-}
-
-int
-file_is_whole(const struct file *f)
-{
-	return f->ended != UINT64_MAX && f->ended >= f->size &&
-	    file_there(f) == f->ended && f->reads == 0 && f->writes == 0;
-}
-
-uint64_t
-file_there(const struct file *f)
-{
-	const struct range *r;
-	uint64_t there = MINIMUM(f->data_end, f->gap);
-	u_int i;
-
-	for (i = 0; i < COPY_STREAMS; i++) {
-		if (f->part[i].at != f->part[i].end)
-			there = MINIMUM(there, f->part[i].at);
-	}
-	TAILQ_FOREACH(r, &f->lost, entry)
-		there = MINIMUM(there, r->offset);
-	return there;
-}
-
 int
 file_may_hurry(const struct file *f, const struct stream *s)
 {
-	int is_target = file_kind(f) == COPY_PUT ||
-	    (file_kind(f) == COPY_CROSS && s->index == 1);
-
 	/* Some servers would set the times before they write. */
-	if (is_target && f->item.copy->flags.preserve &&
+	if (file_is_target(f, s) && f->item.copy->flags.preserve &&
 	    (s->conn->exts & SFTP_EXT_LIMITS) == 0)
 		return 0;
 	return !f->careful && !s->careful;
-}
-
-int
-file_may_ask(const struct file *f, struct stream *s, size_t len)
-{
-	u_int fixed = s->conn->depth.fixed;
-
-	return sftp_inflight_room(&s->conn->depth, len) &&
-	    (fixed == 0 || f->reads + f->writes < fixed);
-}
-
-/* Returns 1 if a range has been chosen that is not requested, else 0. */
-static int
-has_chosen(const struct file *f)
-{
-	u_int i;
-
-	for (i = 0; i < COPY_STREAMS; i++) {
-		if (f->part[i].at != f->part[i].end)
-			return 1;
-	}
-	return !TAILQ_EMPTY(&f->lost);
-}
-
-/* Chooses the next chunk. Returns 1, or 0 if there is none now. */
-static int
-next_chunk(struct file *f, struct part *p)
-{
-	uint64_t end = (f->next / FILE_CHUNK + 1) * FILE_CHUNK;
-
-	if (f->next >= f->size &&
-	    (file_kind(f) != COPY_PUT || f->ended != UINT64_MAX))
-		return 0;
-	if (f->next < f->size)
-		end = f->moved == NULL ? f->size : MINIMUM(end, f->size);
-	/* Bytes may be missing behind what is copied of the first chunks. */
-	if (f->moved != NULL && f->next >= f->low * FILE_CHUNK + FILE_SPAN)
-		return 0;
-	/* So the file is shorter than its source until it is whole. */
-	if (f->many && end >= f->size &&
-	    (f->reads != 0 || f->writes != 0 || has_chosen(f)))
-		return 0;
-	p->at = f->next;
-	p->end = f->next = end;
-	return 1;
-}
-
-size_t
-file_range(struct file *f, struct part *p, uint64_t *offset)
-{
-	struct range *r;
-	size_t len;
-
-	if ((r = TAILQ_FIRST(&f->lost)) != NULL) {
-		*offset = r->offset;
-		len = MINIMUM(r->len, f->buflen);
-		r->offset += len;
-		if ((r->len -= len) == 0) {
-			TAILQ_REMOVE(&f->lost, r, entry);
-			free(r);
-		}
-		return len;
-	}
-	/* Streams that share a file leave each other something to do. */
-	if (f->moved != NULL && p->asked >= FILE_SPAN / 2 /
-	    f->item.copy->nstreams)
-		return 0;
-	if (p->at == p->end && !next_chunk(f, p))
-		return 0;
-	*offset = p->at;
-	len = MINIMUM(f->buflen, p->end - p->at);
-	p->at += len;
-	return len;
-}
-
-int
-file_has_range(const struct file *f)
-{
-	return f->next < f->size || has_chosen(f);
-}
-
-void
-file_moved(struct file *f, uint64_t offset, size_t len)
-{
-	f->item.done += len;
-	f->data_end = MAXIMUM(f->data_end, offset + len);
-	if (f->moved == NULL)
-		return;
-	f->moved[offset / FILE_CHUNK % FILE_CHUNKS] += len;
-	while (f->moved[f->low % FILE_CHUNKS] == FILE_CHUNK)
-		f->moved[f->low++ % FILE_CHUNKS] = 0;
-}
-
-void
-file_range_end(struct file *f, uint64_t offset)
-{
-	struct part *p;
-
-	f->ended = MINIMUM(f->ended, offset);
-	f->next = MAXIMUM(f->next, f->size);
-	for (p = f->part; p < f->part + COPY_STREAMS; p++) {
-		if (p->end > offset)
-			p->end = MAXIMUM(p->at, offset);
-	}
-}
-
-uint64_t
-file_without_gaps(const struct file *f, uint64_t have)
-{
-	if (f->size < FILE_LARGE || have == f->size)
-		return have;
-	return have > FILE_SPAN ? have - FILE_SPAN : 0;
-}
-
-void
-file_keep(struct file *f, uint64_t keep)
-{
-	f->next = f->data_end = f->item.done = keep;
-	file_requested(f, keep);
-}
-
-void
-file_range_lost(struct file *f, uint64_t offset, size_t len)
-{
-	struct range *r = xcalloc(1, sizeof(*r));
-
-	r->offset = offset;
-	r->len = len;
-	TAILQ_INSERT_TAIL(&f->lost, r, entry);
-}
-
-void
-file_requested(struct file *f, size_t len)
-{
-	len = MINIMUM(len, f->ahead);
-	f->ahead -= len;
-	file_home(f)->ahead -= len;
 }
 
 void
@@ -275,33 +45,45 @@ file_open(struct file *f, struct stream *s, u_int flags, copy_got *got)
 {
 	int is_target = (flags & SSH2_FXF_WRITE) != 0;
 
-	/* A signal may end the program as soon as the file is there. */
-	if (is_target && f->item.copy->tree && f->incomplete == -1)
-		f->incomplete = sftp_incomplete_begin(f->item.dst);
 	f->part[s->index].state = PART_OPENING;
 	copy_send(s, &f->item, SSH2_FXP_OPEN, got, &(struct body){
 	    .path = is_target ? f->item.dst : f->item.src, .flags = flags,
 	    .a = (flags & SSH2_FXF_CREAT) ? &f->set : NULL });
 }
 
-/* Takes the reply to the OPEN on one more stream. */
-static void
-got_join(struct request *req, struct reply *reply)
+int
+file_opened(struct file *f, struct request *req, struct reply *reply)
 {
-	struct file *f = file_of(req->item);
 	struct part *p = &f->part[req->stream->index];
+	int is_target = file_is_target(f, req->stream);
 
 	if (reply->type == SSH2_FXP_HANDLE) {
+		copy_item_granted(&f->item);
 		handle_take(&p->handle, reply);
 		p->state = PART_OPEN;
-		f->many = 1;
-		copy_item_queue(&f->item);
-	} else {
+		return 1;
+	}
+	p->state = PART_REFUSED;
+	if (f->phase == FILE_MOVING) {
 		debug("stream %u can't open \"%s\": %s", req->stream->index,
 		    f->item.src, fx2txt(reply->status));
-		p->state = PART_REFUSED;
+		file_check(f);
+		return 0;
 	}
-	f->check(f);
+	if (f->home->index != 0)
+		f->redo = 1;
+	else if (copy_item_refused(&f->item))
+		f->put_off = 1;
+	else
+		copy_item_fail(&f->item, "%s open \"%s\": %s", is_target ?
+		    "dest" : file_kind(f) == COPY_GET ? "remote" : "origin",
+		    is_target ? f->item.dst : f->item.src,
+		    fx2txt(reply->status));
+	/* The source is open if this is the target of another server. */
+	file_close_part(f, f->home);
+	f->phase = FILE_ENDING;
+	file_check(f);
+	return 0;
 }
 
 int
@@ -310,10 +92,11 @@ file_join(struct file *f, struct stream *s)
 	/* With APPEND, all that is written goes to the end. */
 	if (f->moved == NULL || s->state != STREAM_UP || f->appends ||
 	    f->part[s->index].state != PART_NONE ||
-	    f->next + 2 * FILE_CHUNK > f->size || !file_may_ask(f, s, 0))
+	    f->next + 2 * FILE_CHUNK > f->size ||
+	    !sftp_inflight_room(&s->conn->depth, 0))
 		return 0;
 	file_open(f, s, file_kind(f) == COPY_PUT ? SSH2_FXF_WRITE :
-	    SSH2_FXF_READ, got_join);
+	    SSH2_FXF_READ, file_got_handle);
 	return 1;
 }
 
@@ -327,11 +110,11 @@ got_close(struct request *req, struct reply *reply)
 	/* What was acknowledged on a further stream is there. */
 	if (reply->lost)
 		f->redo |= file_kind(f) == COPY_PUT &&
-		    req->stream->index == f->home;
+		    req->stream == f->home;
 	else if (reply->status != SSH2_FX_OK)
 		copy_item_fail(&f->item, "close remote: %s",
 		    fx2txt(reply->status));
-	f->check(f);
+	file_check(f);
 }
 
 void
@@ -347,60 +130,25 @@ file_close_part(struct file *f, struct stream *s)
 	handle_free(&p->handle);
 }
 
-int
-file_close_others(struct file *f)
+/*
+ * Closes the file on all streams but its home. Returns 1 until all replies are
+ * there.
+ */
+static int
+close_others(struct file *f)
 {
 	const struct copy *copy = f->item.copy;
 	int due = 0;
 	u_int i;
 
 	for (i = 0; i < copy->nstreams; i++) {
-		if (i == f->home || copy->kind == COPY_CROSS)
+		if (copy->streams[i] == f->home || copy->kind == COPY_CROSS)
 			continue;
 		file_close_part(f, copy->streams[i]);
 		due |= f->part[i].state == PART_CLOSING ||
 		    f->part[i].state == PART_OPENING;
 	}
 	return due;
-}
-
-void
-file_request_lost(struct file *f, const struct request *req)
-{
-	file_range_lost(f, req->offset, req->len);
-	if (f->phase == FILE_MOVING)
-		copy_item_queue(&f->item);
-}
-
-/* What a part has to do on a stream that is lost, others do. */
-static void
-part_lost(struct file *f, const struct stream *s)
-{
-	struct part *p = &f->part[s->index];
-
-	if (p->state == PART_NONE || p->state == PART_REFUSED)
-		return;
-	if (p->at != p->end)
-		file_range_lost(f, p->at, p->end - p->at);
-	p->at = p->end;
-	handle_free(&p->handle);
-	p->state = PART_REFUSED;
-	/* Only a small file has another home than the primary. */
-	f->redo |= s->index == f->home;
-	if (f->phase == FILE_MOVING)
-		copy_item_queue(&f->item);
-}
-
-void
-file_stop(struct item *item, const struct stream *lost)
-{
-	struct file *f = file_of(item);
-
-	if (lost != NULL)
-		part_lost(f, lost);
-	else
-		copy_item_unqueue(item);
-	f->check(f);
 }
 
 void
@@ -418,34 +166,7 @@ file_begin_moving(struct file *f)
 		f->moved[f->low % FILE_CHUNKS] = f->next % FILE_CHUNK;
 	}
 	copy_item_queue(&f->item);
-	f->check(f);
-}
-
-struct part *
-file_opened(struct file *f, struct request *req, struct reply *reply,
-    const char *what, const char *path)
-{
-	struct part *p = &f->part[req->stream->index];
-
-	if (reply->type == SSH2_FXP_HANDLE) {
-		copy_item_granted(&f->item);
-		handle_take(&p->handle, reply);
-		p->state = PART_OPEN;
-		return p;
-	}
-	p->state = PART_REFUSED;
-	if (f->home != 0)
-		f->redo = 1;
-	else if (copy_item_refused(&f->item))
-		f->put_off = 1;
-	else
-		copy_item_fail(&f->item, "%s open \"%s\": %s", what, path,
-		    fx2txt(reply->status));
-	/* The source is open if this is the target of another server. */
-	file_close_part(f, file_home(f));
-	f->phase = FILE_ENDING;
-	f->check(f);
-	return NULL;
+	file_check(f);
 }
 
 /* Tells that a file of a tree was not copied. */
@@ -485,7 +206,8 @@ static void
 end(struct file *f)
 {
 	f->item.failed = file_is_bad(f);
-	if (f->item.failed && interrupted)
+	if (f->item.failed && interrupted && (f->ended == UINT64_MAX ||
+	    file_there(f) < MAXIMUM(f->ended, f->size)))
 		sftp_incomplete_say(f->incomplete);
 	let_go(f);
 	copy_item_end(&f->item);
@@ -511,9 +233,34 @@ again(struct file *f)
 		copy_item_start(&f->item);
 }
 
-void
-file_check_end(struct file *f)
+/*
+ * Returns 1 if no more data is to be moved, and all that was is acknowledged.
+ * A single WRITE need not be, if its server carries it out before what follows.
+ */
+static int
+is_settled(const struct file *f)
 {
+	int bad = file_is_bad(f);
+
+	if (((f->ended == UINT64_MAX || file_has_range(f)) && !bad) ||
+	    f->reads != 0)
+		return 0;
+	return f->writes == 0 || (!bad && file_is_small(f) &&
+	    f->ended >= f->size && !f->item.copy->flags.fsync &&
+	    file_may_hurry(f, f->target));
+}
+
+void
+file_check(struct file *f)
+{
+	if (f->phase == FILE_COMPARING)
+		copy_compare_check(f);
+	/* Nothing of what was there stays. */
+	if (f->phase == FILE_OPENING && file_kind(f) == COPY_PUT &&
+	    f->part[f->home->index].state == PART_CLOSED)
+		target_open(f);
+	if (f->phase == FILE_MOVING && is_settled(f) && !close_others(f))
+		data_settle(f);
 	if (f->phase != FILE_ENDING || f->item.inflight != 0)
 		return;
 	if ((f->redo || f->put_off) && !interrupted)
@@ -521,3 +268,152 @@ file_check_end(struct file *f)
 	else
 		end(f);
 }
+
+/* What a file has to do on a stream that is lost, others do. */
+static void
+file_stop(struct item *item, const struct stream *lost)
+{
+	struct file *f = file_of(item);
+	struct part *p = lost == NULL ? NULL : &f->part[lost->index];
+
+	if (p == NULL)
+		copy_item_unqueue(item);
+	else if (p->state != PART_NONE && p->state != PART_REFUSED) {
+		if (p->at != p->end)
+			file_range_lost(f, p->at, p->end - p->at);
+		p->at = p->end;
+		handle_free(&p->handle);
+		p->state = PART_REFUSED;
+		/* Only a small file has another home than the primary. */
+		f->redo |= lost == f->home;
+		if (f->phase == FILE_MOVING)
+			copy_item_queue(item);
+	}
+	file_check(f);
+}
+
+void
+file_got_handle(struct request *req, struct reply *reply)
+{
+	struct file *f = file_of(req->item);
+
+	if (!file_opened(f, req, reply))
+		return;
+	sftp_inflight_opened(&req->stream->conn->depth, req->sent_s,
+	    monotime_double());
+	if (f->phase == FILE_MOVING) {
+		f->many = 1;
+		copy_item_queue(&f->item);
+		file_check(f);
+	} else if (file_is_target(f, req->stream))
+		file_begin_moving(f);
+	else
+		target_open(f);
+}
+
+/* Opens a source that is here. Returns 0, or -1 if it failed or has to wait. */
+static int
+open_source(struct file *f)
+{
+	struct item *item = &f->item;
+	struct stat st;
+
+	if ((f->fd = open(item->src, O_RDONLY)) == -1)
+		f->put_off = copy_item_not_opened(item, "open local",
+		    item->src);
+	else if (fstat(f->fd, &st) == -1)
+		copy_item_fail(item, "fstat local \"%s\": %s", item->src,
+		    strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		copy_item_fail(item, "local \"%s\" is not a regular file",
+		    item->src);
+	else {
+		stat_to_attrib(&st, &item->a);
+		return 0;
+	}
+	return -1;
+}
+
+/* Returns the stream with the least to do that has the same files. */
+static struct stream *
+least_busy(const struct copy *copy)
+{
+	struct stream *best = copy->streams[0];
+	u_int i;
+
+	for (i = 1; i < copy->nstreams; i++) {
+		if (copy->streams[i]->state == STREAM_UP &&
+		    copy->streams[i]->ahead < best->ahead)
+			best = copy->streams[i];
+	}
+	return best;
+}
+
+/* Chooses its home, and counts what it opens and what it has to send. */
+static void
+begin(struct file *f)
+{
+	struct copy *copy = f->item.copy;
+
+	f->set = f->item.a;
+	f->set.flags &= ~(SSH2_FILEXFER_ATTR_SIZE | SSH2_FILEXFER_ATTR_UIDGID);
+	/* Set-user-ID and the like are not kept, as the owner is not. */
+	f->set.perm &= 0777;
+	if (!copy->flags.preserve)
+		f->set.flags &= ~SSH2_FILEXFER_ATTR_ACMODTIME;
+	if (f->item.a.flags & SSH2_FILEXFER_ATTR_SIZE)
+		f->size = f->item.size = f->item.a.size;
+	/* A large file is opened on other streams later. */
+	if (f->size >= FILE_LARGE)
+		copy->wants_more = 1;
+	if (copy->kind != COPY_CROSS && f->size < FILE_LARGE &&
+	    !copy->flags.resume && !f->careful)
+		f->home = least_busy(copy);
+	f->target = copy->kind == COPY_CROSS ? copy->streams[1] : f->home;
+	f->ahead = MAXIMUM(f->size, SFTP_INFLIGHT_LEAST);
+	f->home->ahead += f->ahead;
+	f->buflen = f->home->conn->download_buflen;
+	if (copy->kind == COPY_PUT)
+		f->buflen = f->home->conn->upload_buflen;
+	else if (copy->kind == COPY_CROSS)
+		f->buflen = MINIMUM(f->buflen, f->target->conn->upload_buflen);
+	/* A signal may end the program as soon as the target is there. */
+	if (copy->tree)
+		f->incomplete = sftp_incomplete_begin(f->item.dst);
+	copy_item_opened(&f->item);
+}
+
+static void
+file_start(struct item *item)
+{
+	struct file *f = file_of(item);
+	int is_put = file_kind(f) == COPY_PUT, failed = 0;
+
+	file_reset(f);
+	if (is_put)
+		failed = open_source(f);
+	else if ((item->a.flags & SSH2_FILEXFER_ATTR_PERMISSIONS) &&
+	    !S_ISREG(item->a.perm)) {
+		copy_item_fail(item, file_kind(f) == COPY_CROSS ?
+		    "download \"%s\": not a regular file" :
+		    "download %s: not a regular file", item->src);
+		failed = -1;
+	}
+	if (failed) {
+		f->phase = FILE_ENDING;
+		file_check(f);
+		return;
+	}
+	begin(f);
+	if (is_put)
+		target_open(f);
+	else
+		file_open(f, f->home, SSH2_FXF_READ, file_got_handle);
+}
+
+const struct item_ops copy_file_ops = {
+	.size = sizeof(struct file),
+	.start = file_start,
+	.send = data_send,
+	.stop = file_stop,
+};

@@ -4,14 +4,11 @@
 #ifndef COPY_FILE_H
 #define COPY_FILE_H
 
-#include "copy-item.h"
-#include "copy-request.h"
+#include "copy-stream.h"
 
 /*
- * An item that is a file.
- *
- *	GET	OPENING > MOVING > ENDING > done
- *	PUT	OPENING > MOVING > ENDING > done
+ * An item that is a file: OPENING > COMPARING (-Z) > MOVING > CHECKING (if the
+ * source may have changed) > ENDING > done.
  *
  * While MOVING, ranges of bytes are requested in order, over one stream or
  * several. Once all have been answered, the file is settled: what is wrong with
@@ -69,13 +66,10 @@ struct file {
 	/* file_reset() clears what follows. */
 	enum file_phase phase;
 
-	/* Does what has become possible after a reply. */
-	void	(*check)(struct file *f);
-
 	struct part part[COPY_STREAMS];	/* by the stream's index */
-	u_int home;		/* index of the stream that it began on */
+	struct stream *home;	/* on which it began */
+	struct stream *target;	/* the same, or that of the other server */
 	int fd;			/* local file, or -1 */
-	u_int mode;		/* permissions of the copy */
 	Attrib set;		/* attributes to set at the server */
 	size_t buflen;		/* bytes of a request */
 
@@ -88,13 +82,12 @@ struct file {
 	struct ranges lost;	/* to be requested again */
 	u_int reads, writes;	/* requests for data in flight */
 	u_int tail;		/* READs in flight behind the expected end */
-	u_int tail_max;		/* most of them */
 
 	int closed_early;	/* 1: CLOSE was sent before them */
 	u_int setstats;		/* FSETSTATs that failed, */
 	u_int setstat;		/* with this SSH2_FX_* */
 	int redo;		/* 1: copy it again, with care */
-	int put_off;		/* 1: copy it again, when no other is left */
+	int put_off;		/* 1: copy it again, when fewer are open */
 	int zero_length;	/* 1: a reply had no data */
 	int modified;		/* 1: data came */
 	int appends;		/* 1: the target was opened with APPEND */
@@ -121,39 +114,25 @@ file_kind(const struct file *f)
 	return f->item.copy->kind;
 }
 
-/* Of item_ops: a stream is lost, or the user interrupts. */
-void	 file_stop(struct item *item, const struct stream *lost);
+/* Returns 1 if the target of a file, not its source, is at a stream's end. */
+static inline int
+file_is_target(const struct file *f, const struct stream *s)
+{
+	return file_kind(f) == COPY_PUT ||
+	    (file_kind(f) == COPY_CROSS && s->index == 1);
+}
 
-/* Sets a file to what it is before it starts. */
-void	 file_reset(struct file *f);
+/* Returns 1 if all of it is asked for at once, and its end. */
+static inline int
+file_is_small(const struct file *f)
+{
+	return f->size <= f->buflen && !f->item.copy->flags.resume;
+}
 
-/*
- * Notes that a file begins whose size is known: chooses its home, and counts
- * what it opens and what it has to send.
- */
-void	 file_begin(struct file *f);
-
-/* Returns the stream that it began on. */
-struct stream *file_home(const struct file *f);
+/* copy-file.c: how a file begins and ends, and its handles */
 
 /* Returns 1 if it had an error, or the user interrupts. */
 int	 file_is_bad(const struct file *f);
-
-/* Returns 1 if all of it has been copied, whatever else has gone wrong. */
-int	 file_is_whole(const struct file *f);
-
-/* Notes that bytes from an offset on are not there. */
-void	 file_gap(struct file *f, uint64_t offset);
-
-/*
- * Notes that a server has refused to read or write data. fmt is the message,
- * with a path and the status.
- */
-void	 file_refused(struct file *f, const struct request *req,
-	    const struct reply *reply, const char *fmt, const char *path);
-
-/* Returns the bytes at the begin of the target that are there. */
-uint64_t file_there(const struct file *f);
 
 /*
  * Returns 1 if what ends a small file may be sent over a stream before its data
@@ -161,8 +140,42 @@ uint64_t file_there(const struct file *f);
  */
 int	 file_may_hurry(const struct file *f, const struct stream *s);
 
-/* Returns 1 if a file may ask for, or send, len bytes over a stream. */
-int	 file_may_ask(const struct file *f, struct stream *s, size_t len);
+/* Asks for the source to be opened, or if flags has WRITE for the target. */
+void	 file_open(struct file *f, struct stream *s, u_int flags,
+	    copy_got *got);
+
+/* Takes the handle of a source or target, perhaps on one more stream. */
+void	 file_got_handle(struct request *req, struct reply *reply);
+
+/*
+ * Takes the reply to an OPEN. Returns 1 if there is a handle, or 0: the file
+ * then ends, is put off, or does without that stream.
+ */
+int	 file_opened(struct file *f, struct request *req,
+	    struct reply *reply);
+
+/*
+ * Asks for the file to be opened on one more stream, if that is of use. Returns
+ * 1 if it did.
+ */
+int	 file_join(struct file *f, struct stream *s);
+
+/* Sends CLOSE for the part of a stream, if it is open. */
+void	 file_close_part(struct file *f, struct stream *s);
+
+/* Data may be copied from now on: the target is there. */
+void	 file_begin_moving(struct file *f);
+
+/* Does what has become possible after a reply. */
+void	 file_check(struct file *f);
+
+/* copy-data.c: the bytes of a file, READs and WRITEs */
+
+/* Sets a file to what it is before it starts. */
+void	 file_reset(struct file *f);
+
+/* Returns the bytes at the begin of the target that are there. */
+uint64_t file_there(const struct file *f);
 
 /*
  * Chooses the next range of the file for a stream, whose part is p. Returns its
@@ -173,11 +186,14 @@ size_t	 file_range(struct file *f, struct part *p, uint64_t *offset);
 /* Returns 1 if there may be ranges that are not requested, else 0. */
 int	 file_has_range(const struct file *f);
 
+/* Notes that len bytes are requested, of those that are ahead. */
+void	 file_requested(struct file *f, size_t len);
+
 /* Notes that len bytes from an offset on have been copied. */
 void	 file_moved(struct file *f, uint64_t offset, size_t len);
 
-/* Notes that nothing from an offset on will be requested. */
-void	 file_range_end(struct file *f, uint64_t offset);
+/* Notes that a range has to be requested again. */
+void	 file_range_lost(struct file *f, uint64_t offset, size_t len);
 
 /*
  * Returns how many of a target's `have` bytes can't have gaps: several streams
@@ -188,48 +204,39 @@ uint64_t file_without_gaps(const struct file *f, uint64_t have);
 /* Notes that the first bytes of the target are there, and stay. */
 void	 file_keep(struct file *f, uint64_t keep);
 
-/* Notes that a range has to be requested again. */
-void	 file_range_lost(struct file *f, uint64_t offset, size_t len);
+/* Of item_ops: sends a request for data. */
+int	 data_send(struct item *item, struct stream *s);
 
-/* Notes that len bytes are requested, of those that are ahead. */
-void	 file_requested(struct file *f, size_t len);
+/* All of it has been answered: checks the source, and completes the target. */
+void	 data_settle(struct file *f);
 
-/* Asks for the source to be opened, or if flags has WRITE for the target. */
-void	 file_open(struct file *f, struct stream *s, u_int flags,
-	    copy_got *got);
+/* copy-target.c: what is written */
 
-/*
- * Takes the reply to an OPEN. Returns the part, or NULL if there is none: the
- * file then ends, or is put off. what is the word for the path.
- */
-struct part *file_opened(struct file *f, struct request *req,
-	    struct reply *reply, const char *what, const char *path);
+/* Opens the target. Its source is open. */
+void	 target_open(struct file *f);
 
-/* Sends CLOSE for the part of a stream, if it is open. */
-void	 file_close_part(struct file *f, struct stream *s);
+/* The same at once for one here. Returns 0, or -1: failed, or has to wait. */
+int	 target_open_here(struct file *f);
 
-/*
- * Closes the file on all streams but its home. Returns 1 until all replies are
- * there.
- */
-int	 file_close_others(struct file *f);
+/* Notes how many bytes of the target of -Z stay. */
+void	 target_keep(struct file *f, uint64_t keep);
+
+/* Sets its attributes and flushes it, as wanted; after an error, cuts it. */
+void	 target_finish(struct file *f);
+
+/* copy-compare.c: what of the target of -Z its source begins with */
 
 /*
- * Asks for the file to be opened on one more stream, if that is of use. Returns
- * 1 if it did.
+ * Starts to compare the f->have bytes of the target of a file, whose source has
+ * f->size bytes. The local file is f->fd, and the handle is that of the home
+ * stream. target_keep() gets the result.
  */
-int	 file_join(struct file *f, struct stream *s);
+void	 copy_compare(struct file *f);
 
-/* A request for data was not answered, as its stream is lost. */
-void	 file_request_lost(struct file *f, const struct request *req);
+/* As item_ops->send, for a file that is being compared */
+int	 copy_compare_send(struct file *f, struct stream *s);
 
-/* Data may be copied from now on: the target is there. */
-void	 file_begin_moving(struct file *f);
-
-/*
- * Ends a file that is ENDING once all replies are there, or starts it again if
- * it has to be copied again.
- */
-void	 file_check_end(struct file *f);
+/* Ends it if all replies are there: after an error or an interrupt, too. */
+void	 copy_compare_check(struct file *f);
 
 #endif /* COPY_FILE_H */

@@ -22,11 +22,6 @@
 #include "sftp-client.h"
 #include "copy-item.h"
 
-extern int showprogress;
-
-/* So many items are put off before they are started again. */
-#define AGAIN_MAX	64
-
 /* Adds n to the counts of pending items, of an item and of those above it. */
 static void
 count_pending(struct item *item, int n)
@@ -98,33 +93,17 @@ copy_item_start(struct item *item)
 void
 copy_item_unqueue(struct item *item)
 {
-	if (item->queue != NULL)
-		TAILQ_REMOVE(item->queue, item, entry);
-	item->queue = NULL;
-}
-
-static void
-enter_queue(struct item *item, struct items *queue)
-{
-	if (item->queue == queue)
-		return;
-	copy_item_unqueue(item);
-	TAILQ_INSERT_TAIL(queue, item, entry);
-	item->queue = queue;
+	if (item->queued)
+		TAILQ_REMOVE(&item->copy->sending, item, entry);
+	item->queued = 0;
 }
 
 void
 copy_item_queue(struct item *item)
 {
-	enter_queue(item, &item->copy->sending);
-}
-
-static void
-release(struct item *item)
-{
-	if (item->writes)
-		TAILQ_REMOVE(&item->copy->writers, item, writer);
-	item->writes = 0;
+	if (!item->queued)
+		TAILQ_INSERT_TAIL(&item->copy->sending, item, entry);
+	item->queued = 1;
 }
 
 void
@@ -140,17 +119,18 @@ copy_item_closed(struct item *item)
 	item->copy->open -= item->counted;
 	item->copy->granted -= item->granted;
 	item->counted = item->granted = 0;
+	if (item->writes)
+		TAILQ_REMOVE(&item->copy->writers, item, writer);
+	item->writes = 0;
 }
 
 void
 copy_item_put_off(struct item *item)
 {
 	copy_item_closed(item);
-	item->state = ITEM_AGAIN;
-	item->again = 1;
-	if (++item->copy->put_off == AGAIN_MAX)
-		item->copy->retrying = 1;
-	enter_queue(item, &item->copy->again);
+	copy_item_unqueue(item);
+	item->state = ITEM_PENDING;
+	count_pending(item, 1);
 }
 
 void
@@ -158,7 +138,7 @@ copy_item_granted(struct item *item)
 {
 	struct copy *copy = item->copy;
 
-	copy->alone = 0;
+	copy->refused = 0;
 	copy->granted += !item->granted;
 	item->granted = 1;
 	copy->proven = MAXIMUM(copy->proven, copy->granted);
@@ -166,17 +146,20 @@ copy_item_granted(struct item *item)
 		copy->open_max++;
 }
 
-/* Returns 1 if an item is to be put off that was refused what may be scarce. */
+/*
+ * Returns 1 if an item is to be put off that was refused what may be scarce. It
+ * is the next one to be started, as soon as fewer are open.
+ */
 static int
 is_scarce(struct item *item, u_int others)
 {
 	struct copy *copy = item->copy;
 
-	copy->alone = 0;
 	copy_item_closed(item);
 	if (others == 0 || copy->stopping)
 		return 0;
-	copy->open_max = MAXIMUM(MAXIMUM(copy->open, copy->open_max / 2), 1);
+	copy->open_max = MAXIMUM(copy->open, 1);
+	copy->refused = 1;
 	return 1;
 }
 
@@ -225,13 +208,8 @@ copy_item_end(struct item *item)
 	}
 	copy_item_unqueue(item);
 	copy_item_closed(item);
-	release(item);
-	if (item->again)
-		item->copy->alone = 0;
 	item->state = ITEM_DONE;
 	item->copy->unshown++;
-	if (!showprogress && item->copy->flags.print != 1 && parent != NULL)
-		enter_queue(item, &item->copy->ended);
 	if (parent == NULL)
 		return;
 	parent->running--;
@@ -240,41 +218,26 @@ copy_item_end(struct item *item)
 	parent->ops->child(parent);
 }
 
-/* The pending items go, last first. */
 static void
-drop_pending(struct item *item)
+stop(struct item *item, const struct stream *lost)
 {
 	struct item *child, *next;
 
 	TAILQ_FOREACH_SAFE(child, &item->children, sibling, next)
-		drop_pending(child);
-	if (item->state != ITEM_PENDING && item->state != ITEM_AGAIN)
-		return;
-	if (item->state == ITEM_PENDING)
+		stop(child, lost);
+	if (item->state == ITEM_PENDING && lost == NULL) {
 		count_pending(item, -1);
-	item->failed = 1;
-	copy_item_end(item);
-}
-
-static void
-stop_active(struct item *item, const struct stream *lost)
-{
-	struct item *child, *next;
-
-	TAILQ_FOREACH_SAFE(child, &item->children, sibling, next)
-		stop_active(child, lost);
-	if (item->state == ITEM_ACTIVE && item->ops->stop != NULL)
+		item->failed = 1;
+		copy_item_end(item);
+	} else if (item->state == ITEM_ACTIVE && item->ops->stop != NULL)
 		item->ops->stop(item, lost);
 }
 
 void
 copy_item_stop(struct copy *copy, const struct stream *lost)
 {
-	if (lost == NULL) {
-		copy->stopping = 1;
-		drop_pending(copy->root);
-	}
-	stop_active(copy->root, lost);
+	copy->stopping |= lost == NULL;
+	stop(copy->root, lost);
 }
 
 void
@@ -285,7 +248,6 @@ copy_item_free(struct item *item)
 	TAILQ_FOREACH_SAFE(child, &item->children, sibling, next)
 		copy_item_free(child);
 	copy_item_unqueue(item);
-	release(item);
 	if (item->parent != NULL) {
 		if (item->parent->cursor == item)
 			item->parent->cursor = TAILQ_NEXT(item, sibling);
@@ -343,18 +305,11 @@ show_meter(struct item *item)
 void
 copy_item_show(struct copy *copy)
 {
-	struct item *item, *next;
+	struct item *item;
 
-	TAILQ_FOREACH_SAFE(item, &copy->ended, entry, next) {
-		copy->unshown--;
-		copy_item_free(item);
-	}
 	for (;;) {
 		item = copy_item_front(copy);
 		show_meter(item);
-		/* What has ended behind it can't be shown. */
-		copy->retrying |= item->state == ITEM_AGAIN &&
-		    copy->unshown != 0;
 		if (item->state != ITEM_DONE || item == copy->root)
 			return;
 		copy->unshown--;
@@ -370,18 +325,16 @@ copy_item_claim(struct item *item, int fd)
 
 	if (fstat(fd, &st) == -1 || !S_ISREG(st.st_mode))
 		return 0;
-	item->dev = st.st_dev;
-	item->ino = st.st_ino;
-	if (!item->writes)
-		TAILQ_INSERT_TAIL(&item->copy->writers, item, writer);
-	item->writes = 1;
-	for (other = TAILQ_FIRST(&item->copy->writers); other != item;
-	    other = TAILQ_NEXT(other, writer)) {
-		if (other->dev == item->dev && other->ino == item->ino) {
-			item->copy->retrying = 1;
+	TAILQ_FOREACH(other, &item->copy->writers, writer) {
+		if (other->dev == st.st_dev && other->ino == st.st_ino) {
+			(void)is_scarce(item, 1);
 			return -1;
 		}
 	}
+	item->dev = st.st_dev;
+	item->ino = st.st_ino;
+	TAILQ_INSERT_TAIL(&item->copy->writers, item, writer);
+	item->writes = 1;
 	return 0;
 }
 

@@ -10,8 +10,13 @@
 
 #include "openbsd-compat/sys-queue.h"
 
-#include "copy-flags.h"
-#include "copy-stream.h"
+#include "sftp-conn.h"
+
+struct item;
+struct stream;
+
+/* Most streams of a copy */
+#define COPY_STREAMS	8
 
 /*
  * A copy, and its items: files and directories, as a tree. Items are started in
@@ -26,8 +31,7 @@ enum copy_kind {
 };
 
 enum item_state {
-	ITEM_PENDING,		/* not started */
-	ITEM_AGAIN,		/* to be started again when no other is left */
+	ITEM_PENDING,		/* not started, or put off */
 	ITEM_ACTIVE,
 	ITEM_DONE
 };
@@ -61,8 +65,8 @@ struct item {
 	struct items children;	/* those that have not been shown yet */
 	struct item *cursor;	/* none before it is pending; NULL: the first */
 	TAILQ_ENTRY(item) sibling;
-	TAILQ_ENTRY(item) entry;	/* in one of the copy's queues */
-	struct items *queue;	/* that queue, or NULL */
+	TAILQ_ENTRY(item) entry;	/* in copy->sending, */
+	int queued;		/* if this is 1 */
 	enum item_state state;
 	char *src, *dst;	/* paths */
 	Attrib a;		/* attributes of src */
@@ -75,13 +79,12 @@ struct item {
 	int counted;		/* 1: it counts in copy->open, */
 	int granted;		/* 1: and in copy->granted */
 	u_int others;		/* how many did, when it asked to be opened */
-	int again;		/* 1: it was put off */
 	int ready;		/* 1: its target is there */
 	int announce;		/* 1: its name is to be printed */
 	int metered;		/* 1: it has a progress meter */
 	uint64_t size;		/* bytes, for the meter */
 	off_t done;		/* bytes copied, for the meter */
-	int writes;		/* 1: it writes, or will, to dev, ino */
+	int writes;		/* 1: it writes to dev, ino */
 	dev_t dev;
 	ino_t ino;
 	TAILQ_ENTRY(item) writer;
@@ -95,8 +98,6 @@ struct copy {
 	u_int nstreams;
 	struct item *root;
 	struct items sending;	/* items that may have requests to send */
-	struct items again;	/* items that were put off */
-	struct items ended;	/* if they need not be shown in order */
 	struct items writers;	/* items that write to a local file */
 	u_int open;		/* items with an open handle or descriptor, or
 				 * that have asked for one */
@@ -105,9 +106,7 @@ struct copy {
 	u_int open_max;		/* most of them now */
 	u_int open_limit;	/* most of them ever */
 	u_int descriptors;	/* that it may use */
-	u_int put_off;		/* number of items that were put off */
-	int retrying;		/* 1: none but these are started */
-	int alone;		/* 1: one of them is opened */
+	int refused;		/* 1: one was put off, and none opened since */
 	u_int unshown;		/* items that ended and have not been shown */
 	struct item *metered;	/* the item whose meter is shown, or NULL */
 	u_int most;		/* streams that it may have */
@@ -116,8 +115,7 @@ struct copy {
 	int stopping;		/* 1: the user has interrupted */
 };
 
-/* Directories; files from a server, to here or another one; and to a server */
-extern const struct item_ops copy_dir_ops, copy_get_ops, copy_put_ops;
+extern const struct item_ops copy_dir_ops, copy_file_ops;
 
 /*
  * Makes an item, and adds it to its parent behind `after`, or if that is NULL
@@ -140,7 +138,7 @@ void	 copy_item_start(struct item *item);
 void	 copy_item_queue(struct item *item);
 void	 copy_item_unqueue(struct item *item);
 
-/* Puts an item off, until no other can be copied. */
+/* Puts an item off: it is pending again. */
 void	 copy_item_put_off(struct item *item);
 
 /*

@@ -20,8 +20,8 @@
 #include "sftp.h"
 #include "sftp-common.h"
 #include "sftp-conn.h"
+#include "copy-file.h"
 #include "copy-more.h"
-#include "copy-same.h"
 
 extern volatile sig_atomic_t interrupted;
 
@@ -39,13 +39,40 @@ extern volatile sig_atomic_t interrupted;
 /* Files that can be open at once for each stream, at least */
 #define SPARE		3
 
+/* Bytes of a file still to be sent, at least, if it is to be seen growing */
+#define GROWS		(4 * 1024 * 1024)
+
+/* Looks at a target that does not grow, and looks that see what can't be */
+#define LOOKS_MAX	6
+#define WRONG_MAX	8
+
+/* Time (s) between two looks */
+#define PAUSE_S		0.05
+
 u_int copy_streams = 1;		/* -X streams= */
 
+/*
+ * A further stream, and the check that it has the same files as the primary:
+ * there may be several machines behind a name.
+ *
+ * A download asks the stream for the attributes of a source, which have to be
+ * those that the primary has told.
+ *
+ * An upload watches a target that the primary is changing: the stream has to
+ * see it grow, and no more of it than the primary sees. A file that does not
+ * change can't pass.
+ */
 struct further {
+	struct item item;	/* of the check; must be the first field */
+	double next_s;		/* no look before that time */
+	u_int targets, looks;	/* targets before, and looks at this one */
+	u_int wrong;		/* looks that saw what can't be */
+	uint64_t first, last;	/* bytes of the target that the stream saw */
+	uint64_t primary;	/* bytes that the primary saw before `last` */
+
 	struct stream *s;
 	struct sftp_conn conn;
 	pid_t pid;
-	struct same same;	/* its check */
 	int told;		/* 1: items know that it is lost */
 };
 
@@ -202,20 +229,158 @@ copy_more_free(struct copy_more *more)
 		logs_in = f->s->state == STREAM_OPENING;
 		stream_lose(f->s, NULL);
 		end_program(more, f, logs_in);
-		copy_same_begin(&f->same, NULL);
+		free(f->item.dst);
 		stream_free(f->s);
 	}
 	freeargs(&more->argv);
 	free(more);
 }
 
-/* Makes a stream take part in a copy. */
+/* Chooses another target. */
+static void
+leave(struct further *f)
+{
+	free(f->item.dst);
+	f->item.dst = NULL;
+	f->looks = 0;
+	f->primary = 0;
+	f->targets++;
+}
+
+/* Ends the check. */
+static void
+decide(struct further *f, int same)
+{
+	if (!same) {
+		stream_lose(f->s, "it does not see the same files");
+		return;
+	}
+	debug("stream %u is used", f->s->index);
+	f->s->state = STREAM_UP;
+	f->s->since_s = monotime_double();
+}
+
+/*
+ * Takes what the primary sees, after the stream: has it seen a change? A target
+ * that is not there has no bytes.
+ */
+static void
+got_primary(struct request *req, struct reply *reply)
+{
+	struct further *f = (struct further *)req->item;
+	uint64_t before = f->primary;
+	int wrong;
+
+	if (f->s->state != STREAM_UNCHECKED)
+		return;
+	f->primary = reply->a.size;
+	wrong = f->last < before || f->last > f->primary;
+	if (f->looks++ == 0)
+		f->first = f->last;
+	if (!wrong && f->last > f->first)
+		decide(f, 1);
+	else if (wrong && ++f->wrong == WRONG_MAX)
+		decide(f, 0);
+	else if (wrong || f->looks == LOOKS_MAX)
+		leave(f);
+	f->next_s = monotime_double() + PAUSE_S;
+}
+
+static void
+got_target(struct request *req, struct reply *reply)
+{
+	struct further *f = (struct further *)req->item;
+
+	if (reply->lost)
+		return;
+	f->last = reply->a.size;
+	copy_send(f->item.copy->streams[0], &f->item, SSH2_FXP_STAT,
+	    got_primary, &(struct body){ .path = f->item.dst });
+}
+
+/* Returns 1 if two files may be the same, by what is told of the first. */
+static int
+is_same(const Attrib *a, const Attrib *b)
+{
+	const u_int needed = SSH2_FILEXFER_ATTR_SIZE |
+	    SSH2_FILEXFER_ATTR_ACMODTIME | SSH2_FILEXFER_ATTR_PERMISSIONS |
+	    (a->flags & SSH2_FILEXFER_ATTR_UIDGID);
+
+	return (a->flags & b->flags & needed) == needed &&
+	    a->size == b->size && a->mtime == b->mtime && a->perm == b->perm &&
+	    ((needed & SSH2_FILEXFER_ATTR_UIDGID) == 0 ||
+	    (a->uid == b->uid && a->gid == b->gid));
+}
+
+/* Takes the attributes of a source. */
+static void
+got_source(struct request *req, struct reply *reply)
+{
+	struct further *f = (struct further *)req->item;
+
+	if (!reply->lost)
+		decide(f, reply->type == SSH2_FXP_ATTRS &&
+		    is_same(&f->item.a, &reply->a));
+}
+
+/*
+ * Returns a file that is being copied over the primary, or is copied next, or
+ * NULL. The target of an upload has to grow for a while, or not to be there
+ * yet: those are further ahead after others came too late.
+ */
+static const struct item *
+choose(struct copy *copy, u_int targets)
+{
+	struct item *item, *next;
+	const struct file *file;
+	u_int ahead = copy->kind == COPY_GET ? 0 : 1U << MINIMUM(targets, 6);
+
+	TAILQ_FOREACH(item, &copy->sending, entry) {
+		file = file_of(item);
+		if (item->ops == &copy_file_ops && file->home->index == 0 &&
+		    item->ready && (copy->kind == COPY_GET ||
+		    file->next + GROWS < file->size))
+			return item;
+	}
+	if ((item = copy_item_next(copy)) == NULL || !copy->tree)
+		return NULL;
+	while (ahead-- > 0 && (next = TAILQ_NEXT(item, sibling)) != NULL &&
+	    next->state == ITEM_PENDING)
+		item = next;
+	return copy->kind == COPY_PUT || item->ops == &copy_file_ops ?
+	    item : NULL;
+}
+
+/* Goes on with a check. At its end, the stream is up or lost. */
+static void
+look(struct copy *copy, struct further *f)
+{
+	int is_put = copy->kind == COPY_PUT;
+	const struct item *item;
+
+	f->item.copy = copy;
+	if (f->item.inflight != 0 || monotime_double() < f->next_s)
+		return;
+	if (f->item.dst == NULL) {
+		if ((item = choose(copy, f->targets)) == NULL)
+			return;
+		f->item.dst = xstrdup(is_put ? item->dst : item->src);
+		f->item.a = item->a;
+	}
+	copy_send(f->s, &f->item, SSH2_FXP_STAT,
+	    is_put ? got_target : got_source,
+	    &(struct body){ .path = f->item.dst });
+}
+
+/* Makes a stream take part in a copy, at the place that its index tells. */
 static void
 join(struct copy *copy, struct further *f)
 {
 	if (f->s->state == STREAM_UP)
 		f->s->state = STREAM_UNCHECKED;
-	copy_same_begin(&f->same, f->s);
+	leave(f);
+	f->targets = f->wrong = 0;
+	f->next_s = 0;
 	f->s->since_s = monotime_double();
 	f->s->ahead = 0;
 	copy->streams[copy->nstreams++] = f->s;
@@ -242,33 +407,8 @@ start(struct copy *copy, struct copy_more *more)
 	    first->depth.cw.base, first->depth.most, monotime_double());
 	f->s = stream_new(&f->conn, ++more->n, 0);
 	f->s->limited = copy->streams[0]->conn;
-	join(copy, f);
 	debug("stream %u is started", f->s->index);
 	return 0;
-}
-
-void
-copy_more_join(struct copy *copy)
-{
-	struct copy_more *more = copy->streams[0]->conn->more;
-	u_int i;
-
-	for (i = 0; i < more->n; i++)
-		join(copy, &more->further[i]);
-}
-
-void
-copy_more_leave(struct copy *copy)
-{
-	struct stream *s;
-	u_int i;
-
-	for (i = 0; i < copy->nstreams; i++) {
-		s = copy->streams[i];
-		/* Replies to an item that is gone could not be taken. */
-		if (!s->vital && s->outstanding != 0)
-			stream_lose(s, "the copy has ended");
-	}
 }
 
 /* Returns the time (s) that a stream has until it is left out. */
@@ -305,7 +445,7 @@ tend(struct copy *copy, struct further *f, double now)
 	}
 	if (s->state == STREAM_UNCHECKED && copy->root->ready &&
 	    copy->wants_more && !copy->stopping)
-		copy_same_tend(copy, &f->same);
+		look(copy, f);
 }
 
 void
@@ -319,6 +459,8 @@ copy_more_tend(struct copy *copy)
 	while (copy->wants_more && !copy->no_more && !copy->stopping &&
 	    more->n + 1 < copy_streams)
 		copy->no_more = start(copy, more) == -1;
+	while (copy->nstreams <= more->n)
+		join(copy, &more->further[copy->nstreams - 1]);
 	for (i = 0; i < more->n; i++)
 		tend(copy, &more->further[i], monotime_double());
 }

@@ -20,9 +20,9 @@
 #include "ssherr.h"
 #include "xmalloc.h"
 #include "sftp.h"
+#include "sftp-check-file.h"
 #include "sftp-common.h"
 #include "sftp-conn.h"
-#include "copy-ahead.h"
 #include "copy-stream.h"
 
 /* Bytes of the buffer for replies: a message of any length fits twice */
@@ -34,6 +34,15 @@
 /* If this many bytes of a message are missing, no more are received. */
 #define MISSING_LARGE	(16 * 1024)
 
+/* Types of replies by that of the request, if that is no STATUS */
+static const u_char wanted[SSH2_FXP_EXTENDED + 1] = {
+	[SSH2_FXP_OPEN] = SSH2_FXP_HANDLE,
+	[SSH2_FXP_OPENDIR] = SSH2_FXP_HANDLE,
+	[SSH2_FXP_READ] = SSH2_FXP_DATA,
+	[SSH2_FXP_READDIR] = SSH2_FXP_NAME,
+	[SSH2_FXP_STAT] = SSH2_FXP_ATTRS,
+};
+
 static int
 by_id(const struct request *a, const struct request *b)
 {
@@ -42,16 +51,11 @@ by_id(const struct request *a, const struct request *b)
 
 RB_GENERATE_STATIC(requests_by_id, request, entry, by_id)
 
-/* Sends INIT. */
+/* Ends if what is composed could not be appended. */
 static void
-introduce(struct stream *s)
+put(int r)
 {
-	int r;
-
-	s->state = STREAM_OPENING;
-	if ((r = sshbuf_put_u32(s->out, 1 + 4)) != 0 ||
-	    (r = sshbuf_put_u8(s->out, SSH2_FXP_INIT)) != 0 ||
-	    (r = sshbuf_put_u32(s->out, SSH2_FILEXFER_VERSION)) != 0)
+	if (r != 0)
 		fatal_fr(r, "compose");
 }
 
@@ -63,7 +67,7 @@ stream_new(struct sftp_conn *conn, u_int index, int vital)
 	s->conn = conn;
 	s->index = index;
 	s->vital = vital;
-	s->state = STREAM_UP;
+	s->state = vital ? STREAM_UP : STREAM_OPENING;
 	s->limited = conn;
 	if ((s->out = sshbuf_new()) == NULL)
 		fatal_f("sshbuf_new failed");
@@ -71,8 +75,11 @@ stream_new(struct sftp_conn *conn, u_int index, int vital)
 	RB_INIT(&s->requests);
 	set_nonblock(conn->fd_in);
 	set_nonblock(conn->fd_out);
-	if (!vital)
-		introduce(s);
+	if (vital)
+		return s;
+	put(sshbuf_put_u32(s->out, 1 + 4));
+	put(sshbuf_put_u8(s->out, SSH2_FXP_INIT));
+	put(sshbuf_put_u32(s->out, SSH2_FILEXFER_VERSION));
 	return s;
 }
 
@@ -90,38 +97,6 @@ stream_free(struct stream *s)
 	free(s);
 }
 
-struct request *
-stream_request(struct stream *s, struct item *item, u_int *inflight,
-    u_char want, copy_got *got)
-{
-	struct request *req = xcalloc(1, sizeof(*req));
-
-	req->id = s->conn->msg_id++;
-	req->want = want;
-	req->item = item;
-	req->inflight = inflight;
-	(*inflight)++;
-	req->stream = s;
-	req->got = got;
-	req->sent_s = monotime_double();
-	if (RB_INSERT(requests_by_id, &s->requests, req) != NULL)
-		fatal_f("two requests with the id %u", req->id);
-	s->outstanding++;
-	sftp_inflight_ask(&s->conn->depth, 0);
-	return req;
-}
-
-void
-stream_data(struct request *req, uint64_t offset, size_t len)
-{
-	struct sftp_inflight *depth = &req->stream->conn->depth;
-
-	sftp_inflight_end(depth, req->len);
-	sftp_inflight_ask(depth, len);
-	req->offset = offset;
-	req->len = len;
-}
-
 /* Takes a request out of those that wait for a reply. */
 static void
 request_end(struct request *req)
@@ -130,7 +105,7 @@ request_end(struct request *req)
 
 	RB_REMOVE(requests_by_id, &s->requests, req);
 	s->outstanding--;
-	(*req->inflight)--;
+	req->item->inflight--;
 	sftp_inflight_end(&s->conn->depth, req->len);
 }
 
@@ -140,13 +115,6 @@ request_answer(struct request *req, struct reply *reply)
 {
 	request_end(req);
 	req->got(req, reply);
-	free(req);
-}
-
-void
-stream_cancel(struct request *req)
-{
-	request_end(req);
 	free(req);
 }
 
@@ -170,29 +138,23 @@ stream_lose(struct stream *s, const char *why)
 }
 
 /*
- * A stream can't go on: the end of a further stream, for the reason why, or
- * else fatal, with a message. Returns -1.
+ * A stream can't go on, for the reason that the message tells. That is fatal if
+ * it is vital. Returns -1.
  */
 static int
-broken(struct stream *s, const char *why, const char *fmt, ...)
+broken(struct stream *s, const char *fmt, ...)
 {
 	va_list args;
 	char *message;
 
-	if (s->vital) {
-		va_start(args, fmt);
-		xvasprintf(&message, fmt, args);
-		va_end(args);
+	va_start(args, fmt);
+	xvasprintf(&message, fmt, args);
+	va_end(args);
+	if (s->vital)
 		fatal("%s", message);
-	}
-	stream_lose(s, why);
+	stream_lose(s, message);
+	free(message);
 	return -1;
-}
-
-size_t
-stream_unsent(const struct stream *s)
-{
-	return sshbuf_len(s->out);
 }
 
 /* Shows progress, and waits if there is a limit (-l). */
@@ -222,7 +184,6 @@ int
 stream_write(struct stream *s)
 {
 	ssize_t n;
-	int r;
 
 	while (sshbuf_len(s->out) != 0) {
 		n = send_bytes(s, sshbuf_ptr(s->out),
@@ -233,10 +194,9 @@ stream_write(struct stream *s)
 		if (n == -1 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return 0;
 		if (n == -1)
-			return broken(s, "it takes no more",
-			    "Couldn't send packet: %s", strerror(errno));
-		if ((r = sshbuf_consume(s->out, n)) != 0)
-			fatal_fr(r, "consume");
+			return broken(s, "Couldn't send packet: %s",
+			    strerror(errno));
+		put(sshbuf_consume(s->out, n));
 		moved(s, &s->limited->bwlimit_out, n);
 	}
 	return 0;
@@ -278,34 +238,22 @@ parse(const struct request *req, struct sshbuf *m, struct reply *reply)
 	return r == 0 ? 0 : -1;
 }
 
-/*
- * Takes the message by which the server introduces itself. Returns 0, or -1 if
- * the stream was lost.
- */
-static int
-introduced(struct stream *s, const u_char *p, size_t len)
-{
-	if (len < 1 + 4 || p[0] != SSH2_FXP_VERSION ||
-	    PEEK_U32(p + 1) != s->conn->version) {
-		stream_lose(s, "its server is another one");
-		return -1;
-	}
-	s->state = STREAM_UNCHECKED;
-	return 0;
-}
-
 /* Hands a message of len bytes over. Returns 0, or -1 if it was lost. */
 static int
 hand_over(struct stream *s, const u_char *p, size_t len)
 {
-	static const char bad[] = "it sent a bad reply";
 	struct request find = { .id = 0 }, *req;
 	struct reply reply;
 	struct sshbuf *m;
 	int r = 0;
 
-	if (s->state == STREAM_OPENING)
-		return introduced(s, p, len);
+	if (s->state == STREAM_OPENING) {
+		if (len < 1 + 4 || p[0] != SSH2_FXP_VERSION ||
+		    PEEK_U32(p + 1) != s->conn->version)
+			return broken(s, "its server is another one");
+		s->state = STREAM_UNCHECKED;
+		return 0;
+	}
 	memset(&reply, 0, sizeof(reply));
 	if ((m = sshbuf_from(p, len)) == NULL)
 		fatal_f("sshbuf_from failed");
@@ -316,15 +264,15 @@ hand_over(struct stream *s, const u_char *p, size_t len)
 	}
 	if (sshbuf_get_u8(m, &reply.type) != 0 ||
 	    sshbuf_get_u32(m, &find.id) != 0)
-		r = broken(s, bad, "Received message too short %zu", len);
+		r = broken(s, "Received message too short %zu", len);
 	else if ((req = RB_FIND(requests_by_id, &s->requests, &find)) == NULL)
-		r = broken(s, bad, "Unexpected reply %u", find.id);
+		r = broken(s, "Unexpected reply %u", find.id);
 	else if (parse(req, m, &reply) != 0)
-		r = broken(s, bad, "Expected SSH2_FXP_%s(%u) packet, got %u",
+		r = broken(s, "Expected SSH2_FXP_%s(%u) packet, got %u",
 		    type_name(req->want), req->want, reply.type);
 	else if (reply.type == SSH2_FXP_DATA && reply.len > req->len)
-		r = broken(s, bad, "Received more data than asked for "
-		    "%zu > %zu", reply.len, req->len);
+		r = broken(s, "Received more data than asked for %zu > %zu",
+		    reply.len, req->len);
 	else {
 		sftp_inflight_got(&s->conn->depth,
 		    reply.type == SSH2_FXP_DATA ? reply.len :
@@ -345,8 +293,7 @@ take_messages(struct stream *s)
 	while ((have = s->in_end - s->in_at) >= 4) {
 		len = PEEK_U32(s->in + s->in_at);
 		if (len > SFTP_MAX_MSG_LENGTH)
-			return broken(s, "it sent a message that is too long",
-			    "Received message too long %zu", len);
+			return broken(s, "Received message too long %zu", len);
 		if (have < 4 + len)
 			break;
 		s->in_at += 4 + len;
@@ -382,12 +329,149 @@ stream_read(struct stream *s)
 	    errno == EWOULDBLOCK))
 		return 0;
 	if (n == 0 || (n == -1 && errno == ECONNRESET))
-		return broken(s, "it ended", "Connection closed");
+		return broken(s, "Connection closed");
 	if (n == -1)
-		return broken(s, "it ended", "Couldn't read packet: %s",
-		    strerror(errno));
+		return broken(s, "Couldn't read packet: %s", strerror(errno));
 	s->in_end += n;
 	s->since_s = monotime_double();
 	moved(s, &s->limited->bwlimit_in, n);
 	return take_messages(s);
+}
+
+void
+handle_take(struct handle *h, const struct reply *reply)
+{
+	h->p = xmalloc(MAXIMUM(reply->len, 1));
+	memcpy(h->p, reply->data, reply->len);
+	h->len = reply->len;
+}
+
+void
+handle_free(struct handle *h)
+{
+	free(h->p);
+	h->p = NULL;
+}
+
+/* Starts to compose a request, which end() is to be called for. */
+static struct request *
+begin(struct stream *s, struct item *item, u_char type, copy_got *got)
+{
+	struct request *req = xcalloc(1, sizeof(*req));
+
+	req->id = s->conn->msg_id++;
+	req->want = wanted[type] != 0 ? wanted[type] : SSH2_FXP_STATUS;
+	req->item = item;
+	req->stream = s;
+	req->at = sshbuf_len(s->out);
+	req->sent_s = monotime_double();
+	req->got = got;
+	put(sshbuf_put_u32(s->out, 0));
+	put(sshbuf_put_u8(s->out, type));
+	put(sshbuf_put_u32(s->out, req->id));
+	debug3("stream %u: sending type %u, id %u", s->index, type, req->id);
+	return req;
+}
+
+/* Sets its length, and counts it, now that all of it is there. */
+static void
+end(struct request *req)
+{
+	struct stream *s = req->stream;
+	size_t len = sshbuf_len(s->out) - req->at - 4;
+
+	if (len > SFTP_MAX_MSG_LENGTH)
+		fatal("Outbound message too long %zu", len);
+	put(sshbuf_poke_u32(s->out, req->at, len));
+	if (RB_INSERT(requests_by_id, &s->requests, req) != NULL)
+		fatal_f("two requests with the id %u", req->id);
+	req->item->inflight++;
+	s->outstanding++;
+	sftp_inflight_ask(&s->conn->depth, req->len);
+}
+
+/* Appends what a request of a type has behind its path or handle. */
+static void
+put_rest(struct request *req, u_char type, const struct body *b)
+{
+	struct sshbuf *out = req->stream->out;
+	Attrib none;
+
+	req->offset = b->offset;
+	switch (type) {
+	case SSH2_FXP_OPEN:
+		put(sshbuf_put_u32(out, b->flags));
+		/* FALLTHROUGH */
+	case SSH2_FXP_MKDIR:
+	case SSH2_FXP_SETSTAT:
+	case SSH2_FXP_FSETSTAT:
+		attrib_clear(&none);
+		put(encode_attrib(out, b->a == NULL ? &none : b->a));
+		break;
+	case SSH2_FXP_READ:
+		req->len = b->len;
+		put(sshbuf_put_u64(out, b->offset));
+		put(sshbuf_put_u32(out, b->len));
+		break;
+	case SSH2_FXP_WRITE:
+		req->len = b->len;
+		put(sshbuf_put_u64(out, b->offset));
+		put(sshbuf_put_string(out, b->data, b->len));
+		break;
+	case SSH2_FXP_EXTENDED:
+		if (b->len == 0)
+			break;
+		/* check-file-handle */
+		req->want = SSH2_FXP_EXTENDED_REPLY;
+		put(sshbuf_put_cstring(out, SFTP_CHECK_ALG));
+		put(sshbuf_put_u64(out, b->offset));
+		put(sshbuf_put_u64(out, b->len));
+		put(sshbuf_put_u32(out, 0));
+		break;
+	}
+}
+
+void
+copy_send(struct stream *s, struct item *item, u_char type, copy_got *got,
+    const struct body *b)
+{
+	struct request *req = begin(s, item, type, got);
+
+	if (b->extension != NULL)
+		put(sshbuf_put_cstring(s->out, b->extension));
+	if (b->path != NULL)
+		put(sshbuf_put_cstring(s->out, b->path));
+	else
+		put(sshbuf_put_string(s->out, b->h->p, b->h->len));
+	put_rest(req, type, b);
+	end(req);
+}
+
+ssize_t
+copy_send_file(struct stream *s, struct item *item, copy_got *got,
+    const struct handle *h, uint64_t offset, int fd, size_t len)
+{
+	struct request *req = begin(s, item, SSH2_FXP_WRITE, got);
+	u_char *p;
+	ssize_t n;
+
+	req->offset = offset;
+	put(sshbuf_put_string(s->out, h->p, h->len));
+	put(sshbuf_put_u64(s->out, offset));
+	/* The data goes where it will be sent from, behind its length. */
+	put(sshbuf_reserve(s->out, 4 + len, &p));
+	do {
+		n = pread(fd, p + 4, len, offset);
+	} while (n == -1 && (errno == EINTR || errno == EAGAIN ||
+	    errno == EWOULDBLOCK));
+	if (n <= 0) {
+		put(sshbuf_consume_end(s->out, sshbuf_len(s->out) - req->at));
+		free(req);
+		return n;
+	}
+	POKE_U32(p, n);
+	put(sshbuf_consume_end(s->out, len - n));
+	req->len = n;
+	end(req);
+	return n;
 }

@@ -4,24 +4,20 @@
 #ifndef COPY_STREAM_H
 #define COPY_STREAM_H
 
-#include <sys/types.h>
-
-#include <stdint.h>
-
 #include "openbsd-compat/sys-tree.h"
 
-struct item;
-struct request;
-struct sftp_conn;
-struct sshbuf;
+#include "copy-item.h"
 
 /*
  * A stream is an sftp session that never waits: requests go into a buffer, and
  * each reply is handed to the request that it answers.
  */
 
-/* Most streams of a copy */
-#define COPY_STREAMS	8
+/* A server's name for what it has opened; p is NULL if there is none. */
+struct handle {
+	u_char *p;
+	size_t len;
+};
 
 /* A reply, taken apart */
 struct reply {
@@ -34,6 +30,8 @@ struct reply {
 	int lost;		/* 1: the stream ended before the reply came */
 };
 
+struct request;
+
 /* Takes the reply to a request. Never waits. */
 typedef void copy_got(struct request *req, struct reply *reply);
 
@@ -43,7 +41,6 @@ struct request {
 	u_int id;
 	u_char want;		/* type of the reply, if nothing goes wrong */
 	struct item *item;	/* what it is for */
-	u_int *inflight;	/* counts its requests without a reply */
 	struct stream *stream;
 	size_t at;		/* its offset in stream->out, at first */
 	uint64_t offset;	/* of a READ or WRITE, in bytes */
@@ -87,20 +84,6 @@ struct stream *stream_new(struct sftp_conn *conn, u_int index, int vital);
 /* Frees a stream, which has no outstanding requests. NULL is fine. */
 void	 stream_free(struct stream *s);
 
-/*
- * Makes the request that is composed next, for an item, and counts it in
- * *inflight until its reply is there, which has the type `want` or is a STATUS.
- * Returns the request.
- */
-struct request *stream_request(struct stream *s, struct item *item,
-	    u_int *inflight, u_char want, copy_got *got);
-
-/* Drops a request that is not sent. */
-void	 stream_cancel(struct request *req);
-
-/* Notes that a request is for len bytes from an offset. */
-void	 stream_data(struct request *req, uint64_t offset, size_t len);
-
 /* Sends as much as the descriptor takes. Returns 0, or -1 if it was lost. */
 int	 stream_write(struct stream *s);
 
@@ -110,13 +93,44 @@ int	 stream_write(struct stream *s);
  */
 int	 stream_read(struct stream *s);
 
-/* Returns the bytes that wait to be sent. */
-size_t	 stream_unsent(const struct stream *s);
-
 /*
  * Notes that the stream can't be used any more, for a reason (NULL: none that
  * has to be told). Answers all outstanding requests with `lost` set.
  */
 void	 stream_lose(struct stream *s, const char *why);
+
+/* Keeps the handle that a reply has. */
+void	 handle_take(struct handle *h, const struct reply *reply);
+
+/* Frees a handle, if there is one. */
+void	 handle_free(struct handle *h);
+
+/* What a request has behind its id, in this order: 0 if its type has none */
+struct body {
+	const char *extension;	/* name of an EXTENDED request */
+	const char *path;	/* either this, */
+	const struct handle *h;	/* or this */
+	u_int flags;		/* SSH2_FXF_*: of an OPEN */
+	const Attrib *a;	/* of an OPEN (NULL: none), or to be set */
+	uint64_t offset;	/* of a READ, WRITE or check-file-handle */
+	size_t len;		/* bytes from there */
+	const u_char *data;	/* len bytes, of a WRITE */
+};
+
+/*
+ * Appends a request of a type to what the stream sends, for an item whose
+ * got() takes the reply, and counts it in item->inflight. Neither waits nor
+ * fails.
+ */
+void	 copy_send(struct stream *s, struct item *item, u_char type,
+	    copy_got *got, const struct body *b);
+
+/*
+ * The same for a WRITE of up to len bytes of a local file, from an offset.
+ * Returns the bytes that it had, 0 at its end: then nothing is sent. Returns -1
+ * with errno set if they could not be read.
+ */
+ssize_t	 copy_send_file(struct stream *s, struct item *item, copy_got *got,
+	    const struct handle *h, uint64_t offset, int fd, size_t len);
 
 #endif /* COPY_STREAM_H */

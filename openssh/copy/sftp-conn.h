@@ -13,8 +13,17 @@
 
 struct copy_ahead;
 struct copy_more;
+struct sshbuf;
 
-/* An sftp session. Private to sftp-client.c and the copy engine. */
+/* The flags of sftp_download() and the like: 1 or 0 */
+struct copy_flags {
+	int preserve, resume, fsync, inplace, print, follow;
+};
+
+/* Value of `resume` besides 0 and 1: keep what the source begins with (-Z) */
+#define COPY_RESUME_CHECKED	2
+
+/* An sftp session: known to sftp-client.c and the copy engine. */
 struct sftp_conn {
 	int fd_in;		/* descriptor that replies come from */
 	int fd_out;		/* descriptor that requests go to */
@@ -44,5 +53,86 @@ struct sftp_conn {
 	uint64_t handles;	/* open handles that the server allows; 0: no
 				 * limit, if it announces limits */
 };
+
+/*
+ * copy-engine.c: what sftp_download() and the like do, if the protocol has
+ * version 3
+ */
+
+/* Starts what the engine knows of a connection whose options are set. */
+void	 copy_init(struct sftp_conn *conn, u_int num_requests);
+
+/* Frees what the engine has of a connection; NULL is fine. */
+void	 copy_free(struct sftp_conn *conn);
+
+/*
+ * Copies the file src to dst. Each is at the server that from or to is
+ * connected to, or here if that is NULL. a has attributes of a src that is not
+ * here; NULL: they are asked for. Returns 0, or -1 after an error that it has
+ * logged.
+ */
+int	 copy_file(struct sftp_conn *from, struct sftp_conn *to,
+	    const char *src, const char *dst, const Attrib *a,
+	    const struct copy_flags *flags);
+
+/* The same for a directory and all that is in it */
+int	 copy_tree(struct sftp_conn *from, struct sftp_conn *to,
+	    const char *src, const char *dst, const Attrib *a,
+	    const struct copy_flags *flags);
+
+/*
+ * Takes an option of scp and sftp, as it follows -X. Returns 1, or 0 if it is
+ * none of the engine's. A bad value is fatal.
+ */
+int	 copy_option(const char *option);
+
+/*
+ * copy-ahead.c: requests that a program will make first of all. They are sent
+ * with INIT, and so cost no round trip of their own. They change nothing at the
+ * server. When the program makes one of them, it gets the reply to this one.
+ */
+
+extern int copy_ahead_off;	/* 1: none are sent (-X ahead=no) */
+
+/*
+ * Notes a request of a type that has a path only, for the connection that
+ * sftp_init() makes next. Paths that the server has to expand are left out.
+ */
+void	 copy_ahead_want(u_char type, const char *path);
+
+/*
+ * Composes the next request to be sent with INIT. Returns 1, or 0 if there is
+ * none left.
+ */
+int	 copy_ahead_next(struct sftp_conn *conn, struct sshbuf *m);
+
+/* Returns 1 if the request m need not be sent, as it was sent ahead, else 0. */
+int	 copy_ahead_take(struct sftp_conn *conn, const struct sshbuf *m);
+
+/* Puts a reply that came early into m. Returns 1, or 0 if there is none. */
+int	 copy_ahead_give(struct sftp_conn *conn, struct sshbuf *m);
+
+/* Keeps a reply to a request that was sent ahead. Returns 1 if m is one. */
+int	 copy_ahead_keep(struct sftp_conn *conn, const struct sshbuf *m);
+
+/* Frees what is left; NULL is fine. */
+void	 copy_ahead_free(struct copy_ahead *ahead);
+
+/* copy-more.c: the program of further streams */
+
+/*
+ * Notes what is about to be started, or was started, for the connection that
+ * sftp_init() makes next: the program ssh, with the options in args but the
+ * first. host, user and port are those of scp's do_cmd(); user may be NULL and
+ * port -1.
+ */
+void	 copy_program_ssh(const char *ssh, char *const args[],
+	    const char *host, const char *user, int port);
+
+/* The same for a command. It is ssh, or else a server (-D). */
+void	 copy_program(char *const argv[], int is_ssh);
+
+/* Number of streams that a copy may have: 1 to COPY_STREAMS */
+extern u_int copy_streams;
 
 #endif /* SFTP_CONN_H */

@@ -24,7 +24,6 @@
  * once it is ready, and freed after it has been taken out.
  */
 static char *volatile lines[FILES_MAX];
-static volatile sig_atomic_t sent[FILES_MAX];
 
 int
 sftp_incomplete_begin(const char *path)
@@ -39,18 +38,10 @@ sftp_incomplete_begin(const char *path)
 	/* A name from a server must not control the terminal. */
 	name = xcalloc(strlen(path) + 1, 4);
 	strvis(name, path, VIS_SAFE | VIS_OCTAL);
-	xasprintf(&line, "\"%s\"\r\n", name);
+	xasprintf(&line, "incomplete: \"%s\"\r\n", name);
 	free(name);
-	sent[i] = 0;
 	lines[i] = line;
 	return i;
-}
-
-void
-sftp_incomplete_sent(int i)
-{
-	if (i != -1)
-		sent[i] = 1;
 }
 
 void
@@ -65,21 +56,13 @@ sftp_incomplete_end(int i)
 	free(line);
 }
 
-static void
-print(const char *text)
-{
-	(void)!write(STDERR_FILENO, text, strlen(text));
-}
-
 void
 sftp_incomplete_say(int i)
 {
 	const char *line;
 
-	if (i == -1 || (line = lines[i]) == NULL)
-		return;
-	print(sent[i] ? "may be incomplete: " : "incomplete: ");
-	print(line);
+	if (i != -1 && (line = lines[i]) != NULL)
+		(void)!write(STDERR_FILENO, line, strlen(line));
 }
 
 void

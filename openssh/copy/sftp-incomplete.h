@@ -15,9 +15,6 @@
  */
 int	 sftp_incomplete_begin(const char *path);
 
-/* Notes that all of it has been sent, but the server has not answered yet. */
-void	 sftp_incomplete_sent(int number);
-
 /* Forgets a file: it is complete, or an error has named it. */
 void	 sftp_incomplete_end(int number);
 

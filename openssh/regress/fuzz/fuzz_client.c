@@ -54,8 +54,6 @@
 #include "sftp-client.h"
 #include "sftp-incomplete.h"
 #include "sftp-inflight.h"
-#include "copy-ahead.h"
-#include "copy-engine.h"
 #include "copy-more.h"
 #include "bounds.h"
 #include "input.h"

@@ -81,12 +81,6 @@ rnd(struct world *w, u_int below)
 }
 
 static void
-check(struct file *f)
-{
-	(void)f;
-}
-
-static void
 begin(struct world *w, uint64_t size, u_int seed)
 {
 	u_int i;
@@ -106,10 +100,11 @@ begin(struct world *w, uint64_t size, u_int seed)
 	}
 	w->f.item.copy = &w->copy;
 	file_reset(&w->f);
-	w->f.check = check;
 	w->f.size = size;
 	w->f.buflen = 255 * 1024;
 	file_begin_moving(&w->f);
+	/* There is no target that could be completed. */
+	w->f.phase = FILE_OPENING;
 	w->f.many = 1;
 	for (i = 0; i < STREAMS; i++)
 		w->f.part[i].state = PART_OPEN;
@@ -177,7 +172,6 @@ reply(struct world *w)
 static void
 lose(struct world *w, u_int stream)
 {
-	struct request req;
 	u_int i;
 
 	w->stream[stream].state = STREAM_LOST;
@@ -186,14 +180,11 @@ lose(struct world *w, u_int stream)
 			i++;
 			continue;
 		}
-		memset(&req, 0, sizeof(req));
-		req.offset = w->flight[i].offset;
-		req.len = w->flight[i].len;
+		file_range_lost(&w->f, w->flight[i].offset, w->flight[i].len);
 		w->flight[i] = w->flight[--w->n];
 		w->f.reads--;
-		file_request_lost(&w->f, &req);
 	}
-	file_stop(&w->f.item, &w->stream[stream]);
+	copy_file_ops.stop(&w->f.item, &w->stream[stream]);
 }
 
 /* Copies it, with so many ranges in flight, while streams are lost. */

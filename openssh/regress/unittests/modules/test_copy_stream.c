@@ -25,7 +25,7 @@
 #include "sftp-common.h"
 #include "sftp-conn.h"
 #include "copy-item.h"
-#include "copy-request.h"
+#include "copy-stream.h"
 
 void test_copy_stream(void);
 

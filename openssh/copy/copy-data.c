@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 The openssh-bdp authors */
+
+#include "includes.h"
+
+#include <sys/types.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "atomicio.h"
+#include "log.h"
+#include "misc.h"
+#include "xmalloc.h"
+#include "sftp.h"
+#include "sftp-common.h"
+#include "copy-file.h"
+
+extern volatile sig_atomic_t interrupted;
+
+/* READs in flight of a file of unknown size: as of stock */
+#define TAIL_MAX	64
+
+/* Shortest READ to ask for after a server has sent less than was asked for */
+#define READ_LEAST	512
+
+static copy_got	 got_data;
+
+void
+file_reset(struct file *f)
+{
+	const size_t fixed = offsetof(struct file, phase);
+
+	memset((char *)f + fixed, 0, sizeof(*f) - fixed);
+	TAILQ_INIT(&f->lost);
+	f->home = f->item.copy->streams[0];
+	f->fd = -1;
+	f->gap = f->ended = UINT64_MAX;
+	f->incomplete = -1;
+	f->item.done = 0;
+	free(f->item.why);
+	f->item.why = NULL;
+}
+
+/* Returns 1 if a range has been chosen that is not requested, else 0. */
+static int
+has_chosen(const struct file *f)
+{
+	u_int i;
+
+	for (i = 0; i < COPY_STREAMS; i++) {
+		if (f->part[i].at != f->part[i].end)
+			return 1;
+	}
+	return !TAILQ_EMPTY(&f->lost);
+}
+
+int
+file_has_range(const struct file *f)
+{
+	return f->next < f->size || has_chosen(f);
+}
+
+uint64_t
+file_there(const struct file *f)
+{
+	const struct range *r;
+	uint64_t there = MINIMUM(f->data_end, f->gap);
+	u_int i;
+
+	for (i = 0; i < COPY_STREAMS; i++) {
+		if (f->part[i].at != f->part[i].end)
+			there = MINIMUM(there, f->part[i].at);
+	}
+	TAILQ_FOREACH(r, &f->lost, entry)
+		there = MINIMUM(there, r->offset);
+	return there;
+}
+
+/* Chooses the next chunk. Returns 1, or 0 if there is none now. */
+static int
+next_chunk(struct file *f, struct part *p)
+{
+	uint64_t end = (f->next / FILE_CHUNK + 1) * FILE_CHUNK;
+
+	if (f->next >= f->size &&
+	    (file_kind(f) != COPY_PUT || f->ended != UINT64_MAX))
+		return 0;
+	if (f->next < f->size)
+		end = f->moved == NULL ? f->size : MINIMUM(end, f->size);
+	/* Bytes may be missing behind what is copied of the first chunks. */
+	if (f->moved != NULL && f->next >= f->low * FILE_CHUNK + FILE_SPAN)
+		return 0;
+	/* So the file is shorter than its source until it is whole. */
+	if (f->many && end >= f->size &&
+	    (f->reads != 0 || f->writes != 0 || has_chosen(f)))
+		return 0;
+	p->at = f->next;
+	p->end = f->next = end;
+	return 1;
+}
+
+size_t
+file_range(struct file *f, struct part *p, uint64_t *offset)
+{
+	struct range *r;
+	size_t len;
+
+	if ((r = TAILQ_FIRST(&f->lost)) != NULL) {
+		*offset = r->offset;
+		len = MINIMUM(r->len, f->buflen);
+		r->offset += len;
+		if ((r->len -= len) == 0) {
+			TAILQ_REMOVE(&f->lost, r, entry);
+			free(r);
+		}
+		return len;
+	}
+	/* Streams that share a file leave each other something to do. */
+	if (f->moved != NULL && p->asked >= FILE_SPAN / 2 /
+	    f->item.copy->nstreams)
+		return 0;
+	if (p->at == p->end && !next_chunk(f, p))
+		return 0;
+	*offset = p->at;
+	len = MINIMUM(f->buflen, p->end - p->at);
+	p->at += len;
+	return len;
+}
+
+void
+file_requested(struct file *f, size_t len)
+{
+	len = MINIMUM(len, f->ahead);
+	f->ahead -= len;
+	f->home->ahead -= len;
+}
+
+void
+file_moved(struct file *f, uint64_t offset, size_t len)
+{
+	f->item.done += len;
+	f->data_end = MAXIMUM(f->data_end, offset + len);
+	if (f->moved == NULL)
+		return;
+	f->moved[offset / FILE_CHUNK % FILE_CHUNKS] += len;
+	while (f->moved[f->low % FILE_CHUNKS] == FILE_CHUNK)
+		f->moved[f->low++ % FILE_CHUNKS] = 0;
+}
+
+/* Notes that nothing from an offset on will be requested. */
+static void
+range_end(struct file *f, uint64_t offset)
+{
+	struct part *p;
+
+	f->ended = MINIMUM(f->ended, offset);
+	f->next = MAXIMUM(f->next, f->size);
+	for (p = f->part; p < f->part + COPY_STREAMS; p++) {
+		if (p->end > offset)
+			p->end = MAXIMUM(p->at, offset);
+	}
+}
+
+void
+file_range_lost(struct file *f, uint64_t offset, size_t len)
+{
+	struct range *r = xcalloc(1, sizeof(*r));
+
+	r->offset = offset;
+	r->len = len;
+	TAILQ_INSERT_TAIL(&f->lost, r, entry);
+	if (f->phase == FILE_MOVING)
+		copy_item_queue(&f->item);
+}
+
+uint64_t
+file_without_gaps(const struct file *f, uint64_t have)
+{
+	if (f->size < FILE_LARGE || have == f->size)
+		return have;
+	return have > FILE_SPAN ? have - FILE_SPAN : 0;
+}
+
+void
+file_keep(struct file *f, uint64_t keep)
+{
+	f->next = f->data_end = f->item.done = keep;
+	file_requested(f, keep);
+}
+
+/* Notes that data could not be read from a server, or written to it. */
+static void
+data_failed(struct file *f, int is_target, u_int status)
+{
+	int is_cross = file_kind(f) == COPY_CROSS;
+
+	if (is_target)
+		copy_item_fail(&f->item, "write %s \"%s\": %s", is_cross ?
+		    "dest" : "remote", f->item.dst, fx2txt(status));
+	else
+		copy_item_fail(&f->item, is_cross ? "read origin \"%s\": %s" :
+		    "read remote \"%s\" : %s", f->item.src, fx2txt(status));
+}
+
+/* Takes the reply to a READ or WRITE. Returns 1 if it succeeded, else 0. */
+static int
+answered(struct file *f, struct request *req, const struct reply *reply)
+{
+	int is_target = file_is_target(f, req->stream);
+
+	f->part[req->stream->index].asked -= req->len;
+	if (is_target)
+		f->writes--;
+	else
+		f->reads--;
+	if (reply->lost)
+		file_range_lost(f, req->offset, req->len);
+	else if (reply->status == SSH2_FX_OK)
+		return 1;
+	else if (reply->status == SSH2_FX_EOF && !is_target)
+		range_end(f, req->offset);
+	else {
+		f->gap = MINIMUM(f->gap, req->offset);
+		/* Perhaps the server does not keep the order of requests. */
+		if (f->closed_early && !interrupted)
+			req->stream->careful = f->redo = 1;
+		else
+			data_failed(f, is_target, reply->status);
+	}
+	return 0;
+}
+
+static void
+got_write(struct request *req, struct reply *reply)
+{
+	struct file *f = file_of(req->item);
+
+	if (answered(f, req, reply))
+		file_moved(f, req->offset, req->len);
+	file_check(f);
+}
+
+/* Writes data to the target at another server. */
+static void
+write_there(struct file *f, uint64_t offset, const u_char *data, size_t len)
+{
+	struct stream *s = f->target;
+	struct part *p = &f->part[s->index];
+
+	if (p->state != PART_OPEN || len == 0)
+		return;
+	copy_send(s, &f->item, SSH2_FXP_WRITE, got_write, &(struct body){
+	    .h = &p->handle, .offset = offset, .len = len, .data = data });
+	f->writes++;
+	p->asked += len;
+	f->data_end = MAXIMUM(f->data_end, offset + len);
+}
+
+static void
+write_here(struct file *f, uint64_t offset, const u_char *data, size_t len)
+{
+	size_t done = 0;
+
+	if (f->fd == -1 && target_open_here(f) == -1)
+		return;
+	if (lseek(f->fd, offset, SEEK_SET) != -1)
+		done = atomicio(vwrite, f->fd, (u_char *)data, len);
+	if (done == len) {
+		file_moved(f, offset, len);
+		return;
+	}
+	copy_item_fail(&f->item, "write local \"%s\": %s", f->item.dst,
+	    strerror(errno));
+	f->gap = MINIMUM(f->gap, offset + done);
+}
+
+static void
+send_read(struct file *f, struct stream *s, uint64_t offset, size_t len)
+{
+	copy_send(s, &f->item, SSH2_FXP_READ, got_data, &(struct body){
+	    .h = &f->part[s->index].handle, .offset = offset, .len = len });
+	f->reads++;
+	f->part[s->index].asked += len;
+	f->tail += offset >= f->size;
+}
+
+/* A READ got less than it asked for: asks for the rest. */
+static void
+ask_rest(struct file *f, struct request *req, size_t got)
+{
+	if (f->closed_early) {
+		f->redo = 1;
+		return;
+	}
+	if (got == 0 && f->zero_length)
+		fatal_f("server sent zero data length");
+	f->zero_length |= got == 0;
+	f->buflen = MINIMUM(f->buflen, MAXIMUM(READ_LEAST, got));
+	send_read(f, req->stream, req->offset + got, req->len - got);
+}
+
+static void
+got_data(struct request *req, struct reply *reply)
+{
+	struct file *f = file_of(req->item);
+	int is_tail = req->offset >= f->size;
+
+	f->tail -= is_tail;
+	if (!answered(f, req, reply)) {
+		file_check(f);
+		return;
+	}
+	f->modified = 1;
+	if (is_tail && reply->len != 0 && f->closed_early)
+		f->redo = 1;
+	if (!f->redo && !f->put_off)
+		(file_kind(f) == COPY_CROSS ? write_there : write_here)(f,
+		    req->offset, reply->data, reply->len);
+	if (reply->len != req->len)
+		ask_rest(f, req, reply->len);
+	if (f->phase == FILE_MOVING && f->ended == UINT64_MAX)
+		copy_item_queue(&f->item);
+	file_check(f);
+}
+
+/* Returns 1 if a file may ask for, or send, len bytes over a stream. */
+static int
+may_ask(const struct file *f, struct stream *s, size_t len)
+{
+	u_int fixed = s->conn->depth.fixed;
+
+	return sftp_inflight_room(&s->conn->depth, len) &&
+	    (fixed == 0 || f->reads + f->writes < fixed);
+}
+
+/*
+ * Asks for what is behind the end that the file should have. A small file has
+ * its CLOSE in the same flight.
+ */
+static int
+send_tail(struct file *f, struct stream *s)
+{
+	const struct copy *copy = f->item.copy;
+	/* The size may be unknown, as of what is in /proc. */
+	u_int most = f->size == 0 && f->modified ? TAIL_MAX : 1;
+	int hurry = file_may_hurry(f, s) && (copy->kind == COPY_GET ||
+	    file_may_hurry(f, copy->streams[1]));
+	size_t len = f->next > f->size ? f->buflen :
+	    MINIMUM(f->buflen, FILE_TAIL);
+
+	if (f->ended != UINT64_MAX || f->tail >= most) {
+		copy_item_unqueue(&f->item);
+		return 0;
+	}
+	if (!may_ask(f, s, len))
+		return 0;
+	f->next = MAXIMUM(f->next, f->size);
+	send_read(f, s, f->next, len);
+	file_requested(f, len);
+	f->next += len;
+	if (file_is_small(f) && f->next - len <= f->size && hurry &&
+	    !f->closed_early) {
+		f->closed_early = 1;
+		file_close_part(f, s);
+		copy_item_closed(&f->item);
+		copy_item_unqueue(&f->item);
+	}
+	return 1;
+}
+
+/* Sends bytes of the local source, if they are there. */
+static void
+send_write(struct file *f, struct stream *s, uint64_t offset, size_t len)
+{
+	struct part *p = &f->part[s->index];
+	ssize_t n = copy_send_file(s, &f->item, got_write, &p->handle, offset,
+	    f->fd, len);
+
+	if (n > 0) {
+		if ((size_t)n < len)
+			file_range_lost(f, offset + n, len - n);
+		f->writes++;
+		p->asked += n;
+		file_requested(f, n);
+		return;
+	}
+	if (n == 0)
+		range_end(f, offset);
+	else {
+		copy_item_fail(&f->item, "read local \"%s\": %s", f->item.src,
+		    strerror(errno));
+		if (!f->item.copy->tree)
+			fatal("%s", f->item.why);
+		f->gap = MINIMUM(f->gap, offset);
+	}
+	file_check(f);
+}
+
+int
+data_send(struct item *item, struct stream *s)
+{
+	struct file *f = file_of(item);
+	struct part *p = &f->part[s->index];
+	int is_put = file_kind(f) == COPY_PUT;
+	uint64_t offset;
+	size_t len;
+
+	if (f->phase == FILE_COMPARING)
+		return copy_compare_send(f, s);
+	if (f->phase != FILE_MOVING || file_is_bad(f) ||
+	    (is_put && f->ended != UINT64_MAX && !file_has_range(f))) {
+		copy_item_unqueue(item);
+		return 0;
+	}
+	if (file_kind(f) == COPY_CROSS && s != f->home)
+		return 0;
+	if (p->state != PART_OPEN)
+		return file_join(f, s);
+	if (!is_put && !file_has_range(f))
+		return send_tail(f, s);
+	if (!may_ask(f, s, MINIMUM(f->buflen, f->size)) ||
+	    (len = file_range(f, p, &offset)) == 0)
+		return 0;
+	if (is_put)
+		send_write(f, s, offset, len);
+	else {
+		send_read(f, s, offset, len);
+		file_requested(f, len);
+		if (file_is_small(f) && !file_has_range(f))
+			(void)send_tail(f, s);
+	}
+	return 1;
+}
+
+/* Completes the target, unless the copy begins again, and closes both. */
+static void
+finish(struct file *f)
+{
+	f->phase = FILE_ENDING;
+	copy_item_unqueue(&f->item);
+	if (!f->redo && !f->put_off)
+		target_finish(f);
+	file_close_part(f, f->home);
+	file_close_part(f, f->target);
+	copy_item_closed(&f->item);
+}
+
+/* Takes the size that the source has now: was the copy cut short? */
+static void
+got_size(struct request *req, struct reply *reply)
+{
+	struct file *f = file_of(req->item);
+
+	if (reply->type == SSH2_FXP_ATTRS && reply->a.size != f->size)
+		data_failed(f, 0, SSH2_FX_EOF);
+	finish(f);
+	file_check(f);
+}
+
+/* Checks whether a source here got shorter, and closes it. */
+static void
+close_source(struct file *f)
+{
+	struct stat now;
+
+	if (!file_is_bad(f) && f->ended < f->size &&
+	    fstat(f->fd, &now) == 0 && (uint64_t)now.st_size != f->size)
+		copy_item_fail(&f->item, "read local \"%s\": it got shorter",
+		    f->item.src);
+	if (close(f->fd) == -1)
+		copy_item_fail(&f->item, "close local \"%s\": %s",
+		    f->item.src, strerror(errno));
+	f->fd = -1;
+}
+
+/*
+ * Data behind the end that a server reported is a failure, and so is an end
+ * before that of the file, if its size has changed.
+ */
+void
+data_settle(struct file *f)
+{
+	f->closed_early |= f->writes != 0;
+	if (file_kind(f) == COPY_PUT) {
+		close_source(f);
+		finish(f);
+		return;
+	}
+	if (file_kind(f) == COPY_GET && f->fd == -1 && !f->redo &&
+	    !f->put_off && !interrupted)
+		(void)target_open_here(f);
+	if (!file_is_bad(f) && f->ended < f->data_end) {
+		f->gap = MINIMUM(f->gap, f->ended);
+		data_failed(f, 0, SSH2_FX_EOF);
+	} else if (!file_is_bad(f) && f->ended < f->size) {
+		f->phase = FILE_CHECKING;
+		copy_item_unqueue(&f->item);
+		copy_send(f->home, &f->item, SSH2_FXP_STAT, got_size,
+		    &(struct body){ .path = f->item.src });
+		return;
+	}
+	finish(f);
+}
