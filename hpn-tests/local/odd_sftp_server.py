@@ -25,8 +25,6 @@ or always:
     patient         it answers the first request once NUMBER have come, or
                     nothing has for three seconds
     end-is-once     what asks for more of a directory after its end fails
-    end-is-late     and it says so before it says the end, if the end answers
-                    the first of two requests
     torn-entries    all directories are endless, and names have half of their
                     attributes
     wrong-entries   names of a directory answer a request that nobody sent
@@ -49,7 +47,6 @@ were open at once, the most files that were incomplete, and the most files that
 were open for reading while a large one was.
 """
 
-import collections
 import glob
 import os
 import select
@@ -123,8 +120,7 @@ class Server:
         self.transfers = self.most = 0
         self.size = 0 if fault in ("sizeless", "proc") else None
         self.transfer = False           # a read or write is being answered
-        self.handles, self.names, self.ended = {}, {}, {}
-        self.asked = collections.Counter()      # for names, by handle
+        self.handles, self.names, self.ended = {}, {}, set()
         self.held = None
         self.buffer = bytearray()
 
@@ -161,16 +157,10 @@ class Server:
 
     def end_of_names(self, number, handle):
         """What is asked after the end of a directory's names is refused where
-        the fault says so, after the end is told or before it."""
-        ended = self.ended.get(handle)
-        self.ended[handle] = number
-        late = self.fault == "end-is-late"
-        if late and ended is None and self.asked[handle] % 2 == 1:
-            return                      # the second is on its way
-        refuses = self.fault.startswith("end-is-") and ended is not None
+        the fault says so."""
+        refuses = self.fault == "end-is-once" and handle in self.ended
+        self.ended.add(handle)
         self.status(number, FAILURE if refuses else EOF)
-        if late and refuses:
-            self.status(ended, EOF)
 
     @staticmethod
     def exactly(count):
@@ -324,7 +314,6 @@ class Server:
             self.status(number, FAILURE if failed else OK)
         elif kind == READDIR:
             handle = m.string()
-            self.asked[handle] += 1
             path, names = self.names[handle]
             if self.fault == "torn-entries":
                 self.reply(NAME, number, struct.pack(">I", 1) +
