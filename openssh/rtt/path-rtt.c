@@ -52,9 +52,9 @@ measure_rate(struct path_rtt *pr, uint64_t rtt_us, uint64_t now_us)
 static uint64_t
 most_us(const struct path_rtt *pr)
 {
-	if (pr->bounded)
-		return pr->use.least_us * 2;
-	return pr->use.least_us + (pr->use.inband ? 0 : pr->use.least_us / 4);
+	if (pr->use.inband)
+		return pr->use.least_us;
+	return pr->use.least_us + pr->use.least_us / (pr->bounded ? 1 : 4);
 }
 
 void

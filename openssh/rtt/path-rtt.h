@@ -54,8 +54,7 @@ const struct path_info *path_rtt_choose(const struct path_info *tcp,
  * counts, but at most twice the least, so that a queue of our own making can't
  * feed on itself; at most 5/4 towards a peer with unbounded buffers, as what
  * fits into a queue becomes unused credit when that queue overflows. Of SSH's
- * own RTT, the least counts towards such a peer: a queue there is in sockets
- * that its data waits for.
+ * own RTT, only the least counts: the rest is data that waits in sockets.
  *
  * If less comes as the RTT gets longer, the path got longer; it is not a queue.
  * In SSH's own RTT the two can't be told apart: the queue is ours, and so is

@@ -153,6 +153,20 @@ measure(struct window_control *cw, uint64_t interval_us)
 		cw->bdp = MAXIMUM(cw->bdp, cw->best[i]);
 }
 
+/*
+ * Returns 1 if deliveries grow: that of this round trip is over 5/4 of those
+ * that ended before the last one began.
+ */
+static int
+growing(const struct window_control *cw)
+{
+	uint64_t i, most = 0;
+
+	for (i = 2; i < WINDOW_ROUNDS; i++)
+		most = MAXIMUM(most, cw->best[i]);
+	return cw->best[0] > most + most / 4;
+}
+
 /* Sets the target, and what decided it. */
 static void
 decide(struct window_control *cw, const struct rtt_in_use *rtt,
@@ -163,9 +177,9 @@ decide(struct window_control *cw, const struct rtt_in_use *rtt,
 	uint64_t headroom = 2 * bdp, want;
 
 	cw->limited = WINDOW_PATH;
-	if (rtt->inband)
-		headroom = interpolate(0, headroom, 2 * least_us -
-		    MINIMUM(rtt->rtt_us, 2 * least_us), rtt->rtt_us);
+	/* The queue in it is our own, unless the sender is in slow start. */
+	if (rtt->inband && !growing(cw))
+		headroom = bdp;
 	if (!cw->bounded && headroom > WINDOW_HEADROOM_MAX) {
 		headroom = WINDOW_HEADROOM_MAX;
 		cw->limited = WINDOW_PEER;

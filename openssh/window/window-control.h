@@ -29,7 +29,7 @@
  * target is never more than three times the bdp of the least RTT, so that a
  * queue that we make ourselves can't feed on itself. If the RTT is SSH's own,
  * nothing but the window bounds such a queue (in the sockets of a proxy, say):
- * headroom then ends where the RTT is twice the least.
+ * headroom then is 1 bdp, but 2 while deliveries grow, as in slow start.
  *
  * A peer with unbounded buffers fills them with all credit that the path does
  * not take. Those of stock OpenSSH are safe below 8 MiB.
