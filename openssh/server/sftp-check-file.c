@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef HAVE_SHA2_H
+# include <sha2.h>
+#endif
 
 #include "match.h"
 #include "misc.h"
