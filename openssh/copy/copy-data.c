@@ -456,7 +456,9 @@ got_size(struct request *req, struct reply *reply)
 {
 	struct file *f = file_of(req->item);
 
-	if (reply->type == SSH2_FXP_ATTRS && reply->a.size != f->size)
+	if (reply->lost)
+		f->redo = 1;
+	else if (reply->type == SSH2_FXP_ATTRS && reply->a.size != f->size)
 		data_failed(f, 0, SSH2_FX_EOF);
 	finish(f);
 	file_check(f);

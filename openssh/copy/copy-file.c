@@ -41,10 +41,26 @@ file_may_hurry(const struct file *f, const struct stream *s)
 }
 
 void
+file_begin_target(struct file *f)
+{
+	if (f->item.copy->tree && f->incomplete == -1)
+		f->incomplete = sftp_incomplete_begin(f->item.dst);
+}
+
+void
+file_end_target(struct file *f)
+{
+	sftp_incomplete_end(f->incomplete);
+	f->incomplete = -1;
+}
+
+void
 file_open(struct file *f, struct stream *s, u_int flags, copy_got *got)
 {
 	int is_target = (flags & SSH2_FXF_WRITE) != 0;
 
+	if (is_target)
+		file_begin_target(f);
 	f->part[s->index].state = PART_OPENING;
 	copy_send(s, &f->item, SSH2_FXP_OPEN, got, &(struct body){
 	    .path = is_target ? f->item.dst : f->item.src, .flags = flags,
@@ -191,7 +207,7 @@ let_go(struct file *f)
 {
 	struct range *r, *next;
 
-	sftp_incomplete_end(f->incomplete);
+	file_end_target(f);
 	copy_item_closed(&f->item);
 	file_requested(f, f->ahead);
 	if (f->fd != -1)
@@ -377,9 +393,6 @@ begin(struct file *f)
 		f->buflen = f->home->conn->upload_buflen;
 	else if (copy->kind == COPY_CROSS)
 		f->buflen = MINIMUM(f->buflen, f->target->conn->upload_buflen);
-	/* A signal may end the program as soon as the target is there. */
-	if (copy->tree)
-		f->incomplete = sftp_incomplete_begin(f->item.dst);
 	copy_item_opened(&f->item);
 }
 

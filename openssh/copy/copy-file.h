@@ -140,6 +140,16 @@ int	 file_is_bad(const struct file *f);
  */
 int	 file_may_hurry(const struct file *f, const struct stream *s);
 
+/*
+ * Says that the target is incomplete from now on, for the names that are printed
+ * if the program ends. Call it before the target is opened: a signal may end the
+ * program as soon as it is there.
+ */
+void	 file_begin_target(struct file *f);
+
+/* Says that there is no target of this copy any more. */
+void	 file_end_target(struct file *f);
+
 /* Asks for the source to be opened, or if flags has WRITE for the target. */
 void	 file_open(struct file *f, struct stream *s, u_int flags,
 	    copy_got *got);

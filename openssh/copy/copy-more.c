@@ -46,8 +46,9 @@ extern volatile sig_atomic_t interrupted;
 #define LOOKS_MAX	6
 #define WRONG_MAX	8
 
-/* Time (s) between two looks */
-#define PAUSE_S		0.05
+/* Time (s) between two looks, at first and at most */
+#define PAUSE_S		0.01
+#define PAUSE_MAX_S	1
 
 u_int copy_streams = 1;		/* -X streams= */
 
@@ -65,6 +66,7 @@ u_int copy_streams = 1;		/* -X streams= */
 struct further {
 	struct item item;	/* of the check; must be the first field */
 	double next_s;		/* no look before that time */
+	double pause_s;		/* time before the last look */
 	u_int targets, looks;	/* targets before, and looks at this one */
 	u_int wrong;		/* looks that saw what can't be */
 	uint64_t first, last;	/* bytes of the target that the stream saw */
@@ -283,7 +285,9 @@ got_primary(struct request *req, struct reply *reply)
 		decide(f, 0);
 	else if (wrong || f->looks == LOOKS_MAX)
 		leave(f);
-	f->next_s = monotime_double() + PAUSE_S;
+	/* The server may keep what it told for a while. */
+	f->pause_s = MINIMUM(MAXIMUM(2 * f->pause_s, PAUSE_S), PAUSE_MAX_S);
+	f->next_s = monotime_double() + f->pause_s;
 }
 
 static void
@@ -380,7 +384,7 @@ join(struct copy *copy, struct further *f)
 		f->s->state = STREAM_UNCHECKED;
 	leave(f);
 	f->targets = f->wrong = 0;
-	f->next_s = 0;
+	f->next_s = f->pause_s = 0;
 	f->s->since_s = monotime_double();
 	f->s->ahead = 0;
 	copy->streams[copy->nstreams++] = f->s;

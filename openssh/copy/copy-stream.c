@@ -454,6 +454,7 @@ copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	struct request *req = begin(s, item, SSH2_FXP_WRITE, got);
 	u_char *p;
 	ssize_t n;
+	int saved_errno;
 
 	req->offset = offset;
 	put(sshbuf_put_string(s->out, h->p, h->len));
@@ -465,8 +466,10 @@ copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	} while (n == -1 && (errno == EINTR || errno == EAGAIN ||
 	    errno == EWOULDBLOCK));
 	if (n <= 0) {
+		saved_errno = errno;
 		put(sshbuf_consume_end(s->out, sshbuf_len(s->out) - req->at));
 		free(req);
+		errno = saved_errno;
 		return n;
 	}
 	POKE_U32(p, n);

@@ -36,11 +36,13 @@ target_open_here(struct file *f)
 	int flags = O_CREAT | (copy->flags.resume > 1 ? O_RDWR : O_WRONLY);
 	struct stat st;
 
+	file_begin_target(f);
 	/* Of two names of a file, the first is copied first. */
 	if (!keep && !copy->tree)
 		flags |= O_TRUNC;
 	f->fd = open(f->item.dst, flags, mode(f) | S_IWUSR);
 	if (f->fd == -1) {
+		file_end_target(f);
 		f->put_off = copy_item_not_opened(&f->item, "open local",
 		    f->item.dst);
 		return -1;
@@ -58,6 +60,7 @@ target_open_here(struct file *f)
 		f->have = copy->flags.resume ? st.st_size : 0;
 		return 0;
 	}
+	file_end_target(f);
 	close(f->fd);
 	f->fd = -1;
 	return -1;
