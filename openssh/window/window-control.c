@@ -153,18 +153,11 @@ measure(struct window_control *cw, uint64_t interval_us)
 		cw->bdp = MAXIMUM(cw->bdp, cw->best[i]);
 }
 
-/*
- * Returns 1 if deliveries grow: that of this round trip is over 5/4 of those
- * that ended before the last one began.
- */
+/* Returns 1 if this round trip delivered over 5/4 of those before the last. */
 static int
 growing(const struct window_control *cw)
 {
-	uint64_t i, most = 0;
-
-	for (i = 2; i < WINDOW_ROUNDS; i++)
-		most = MAXIMUM(most, cw->best[i]);
-	return cw->best[0] > most + most / 4;
+	return cw->best[0] / 5 * 4 > MAXIMUM(cw->best[2], cw->best[3]);
 }
 
 /* Sets the target, and what decided it. */
@@ -174,12 +167,10 @@ decide(struct window_control *cw, const struct rtt_in_use *rtt,
 {
 	uint64_t bdp = MINIMUM(cw->bdp, UINT32_MAX / 3);
 	uint64_t least_us = MINIMUM(rtt->least_us, rtt->rtt_us);
-	uint64_t headroom = 2 * bdp, want;
+	uint64_t headroom = rtt->inband && !growing(cw) ? bdp : 2 * bdp;
+	uint64_t want;
 
 	cw->limited = WINDOW_PATH;
-	/* The queue in it is our own, unless the sender is in slow start. */
-	if (rtt->inband && !growing(cw))
-		headroom = bdp;
 	if (!cw->bounded && headroom > WINDOW_HEADROOM_MAX) {
 		headroom = WINDOW_HEADROOM_MAX;
 		cw->limited = WINDOW_PEER;

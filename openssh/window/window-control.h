@@ -17,7 +17,7 @@
  *	headroom = 2 * bdp towards a peer whose buffers are bounded,
  *	           min(2 * bdp, WINDOW_HEADROOM_MAX) towards any other,
  *	           at most base while the reader lags,
- *	           less while a queue of SSH's own lengthens the RTT
+ *	           bdp if the RTT is SSH's own and deliveries don't grow
  *	credit   = target - (what the peer may still send + backlog)
  *
  * A byte is delivered once it has come and was consumed. So neither a reader
@@ -28,8 +28,7 @@
  * the hole as well, which TCP hands over a round trip late: 3 * bdp in all. The
  * target is never more than three times the bdp of the least RTT, so that a
  * queue that we make ourselves can't feed on itself. If the RTT is SSH's own,
- * nothing but the window bounds such a queue (in the sockets of a proxy, say):
- * headroom then is 1 bdp, but 2 while deliveries grow, as in slow start.
+ * nothing but the window bounds such a queue (in the sockets of a proxy, say).
  *
  * A peer with unbounded buffers fills them with all credit that the path does
  * not take. Those of stock OpenSSH are safe below 8 MiB.
