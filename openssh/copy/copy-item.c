@@ -156,7 +156,9 @@ is_scarce(struct item *item, u_int others)
 	struct copy *copy = item->copy;
 
 	copy_item_closed(item);
-	if (others == 0 || copy->stopping)
+	/* Of two servers, one may not have closed yet what the other has. */
+	if (copy->stopping || (others == 0 &&
+	    (copy->kind != COPY_CROSS || item->alone++ != 0)))
 		return 0;
 	copy->open_max = MAXIMUM(copy->open, 1);
 	copy->refused = 1;

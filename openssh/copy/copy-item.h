@@ -78,6 +78,7 @@ struct item {
 	int failed;		/* 1: it, or an item below, was not copied */
 	int counted;		/* 1: it counts in copy->open, */
 	int granted;		/* 1: and in copy->granted */
+	u_int alone;		/* refusals with no other item open */
 	u_int others;		/* how many did, when it asked to be opened */
 	int ready;		/* 1: its target is there */
 	int announce;		/* 1: its name is to be printed */
