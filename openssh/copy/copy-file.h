@@ -141,9 +141,9 @@ int	 file_is_bad(const struct file *f);
 int	 file_may_hurry(const struct file *f, const struct stream *s);
 
 /*
- * Says that the target is incomplete from now on, for the names that the program
- * prints if it ends. Call it before the target is opened: a signal may end the
- * program as soon as it is there.
+ * Says that the target is incomplete from now on, for the names that are
+ * printed if the program ends. Call it before the target is opened: a signal
+ * may end the program as soon as it is there.
  */
 void	 file_begin_target(struct file *f);
 
