@@ -106,7 +106,7 @@ MODULE = re.compile(r"(?<![\w./$@*<>{}-])([\w-]+\.py)\b")
 OF_OURS = {"bench", "debian", "docs", "faults", "hpn-tests", "interop", "lab",
            "lib", "load", "netem", "openssh", "patches", "peers", "upstream"}
 SOURCES = (".py", ".md", ".sh", ".patch", ".mk")
-DATA = (".json", ".jsonl", ".lock", ".patch", ".sum", ".svg", ".xml")
+DATA = (".json", ".jsonl", ".lock", ".part", ".patch", ".sum", ".svg", ".xml")
 ELSEWHERE = {"debian/patches"}      # in a source package, as all that the
                                     # files of debian/overlay name
 

@@ -108,7 +108,7 @@ def test_overrides_are_of_a_base_and_the_series():
     known = {folder for folders in trees.FOLDERS.values()
              for folder in folders}
     for path in overrides():
-        folder, name = os.path.split(path)
+        folder, name = os.path.split(path.replace(".part", ".patch"))
         assert folder in known and name in series(), path
     bookworm = [path for path in overrides() if path.startswith("bookworm/")]
     assert 0 < len(bookworm) <= 10
@@ -146,7 +146,8 @@ def test_applies_and_refreshes(base):
 def test_override_is_needed(name):
     """On a base that it serves, the part that each of its parts stands in for
     does not apply, or there is none. It has no header."""
-    path, patch = os.path.join(PATCHES, name), os.path.basename(name)
+    path = os.path.join(PATCHES, name)
+    patch = os.path.basename(name).replace(".part", ".patch")
     assert parts(text(name))[None] == ""
     for file in list(parts(text(name)))[1:]:
         serves = [base for base in BASES

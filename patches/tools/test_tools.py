@@ -112,12 +112,12 @@ def test_first_folder_wins(project):
     header = patch("b.c").split("---\n", 1)[0] + "---\n"
     main = header + part("b.c", "new b") + part("c.c", "new c")
     project.write("patches/b.patch", main)
-    project.write("patches/older/b.patch", part("c.c", "old c") +
+    project.write("patches/older/b.part", part("c.c", "old c") +
                   part("d.c", "old d"))
     assert project.forms("new") == {"a.patch": patch("a.c"), "b.patch": main}
     assert project.forms("old")["b.patch"] == header + \
         part("b.c", "new b") + part("c.c", "old c") + part("d.c", "old d")
-    project.write("patches/oldest/b.patch", part("b.c", "oldest b"))
+    project.write("patches/oldest/b.part", part("b.c", "oldest b"))
     assert project.forms("older")["b.patch"] == header + \
         part("b.c", "oldest b") + part("c.c", "old c") + part("d.c", "old d")
 
@@ -161,7 +161,7 @@ def test_only_older_bases_need_it(project, release, bases):
     """A patch is left out of a base whose release has it mended, or which
     Debian has mended."""
     project.write("patches/b.patch", f"Mended-In: {release}\n" + patch("b.c"))
-    project.write("patches/older/b.patch", patch("b.c").split("---\n", 1)[1])
+    project.write("patches/older/b.part", patch("b.c").split("---\n", 1)[1])
     assert [base for base in ("new", "old", "older")
             if "b.patch" in project.forms(base)] == bases
 
@@ -225,7 +225,7 @@ def test_rebase_takes_fuzz_for_work(project):
 
 def test_rebase_tries_other_forms(project):
     project.write("tree/b.c", LOOP.replace("u_int64_t n", "long n"))
-    project.write("patches/oldest/b.patch", patch("b.c", "\tlong n;"))
+    project.write("patches/oldest/b.part", patch("b.c", "\tlong n;"))
     status, out, _ = project.rebase(project.tree)
     assert (status, out[1:]) == (0, [
         "a.patch: applies", "b.patch: applies, in the form of older",

@@ -61,13 +61,17 @@ def groups(text=None):
     return found if found[0][1] else found[1:]
 
 
+def part_of(name):
+    """What a folder of a base calls its parts of a patch."""
+    return name.removesuffix(".patch") + ".part"
+
+
 def candidates(base, name):
     """Paths of the patch's forms that there are for a base, in order. Each
     part of the patch comes from the first of them that has it."""
-    paths = [os.path.join(PATCHES, folder, name)
-             for folder in (*FOLDERS[base], "security", ".")]
-    return [os.path.normpath(p) for p in paths
-            if os.path.exists(p) and name in wanted(base)]
+    paths = [os.path.join(PATCHES, folder, part_of(name))
+             for folder in FOLDERS[base]] + [main_form(name)]
+    return [p for p in paths if os.path.exists(p) and name in wanted(base)]
 
 
 @functools.cache
@@ -113,13 +117,13 @@ def main_form(name):
 def every_form():
     """Paths of all patches, from the folder patches."""
     return sorted(os.path.relpath(p, PATCHES)
-                  for p in pathlib.Path(PATCHES).rglob("*.patch"))
+                  for p in pathlib.Path(PATCHES).rglob("*.pa[rt]*")
+                  if p.suffix in (".part", ".patch"))
 
 
 def overrides():
     """folder/name of each form that is not the main one."""
-    return [path for path in every_form()
-            if os.path.dirname(path) not in ("", "security")]
+    return [path for path in every_form() if path.endswith(".part")]
 
 
 def quilt(tree, folder, *args):
