@@ -394,7 +394,7 @@ INFLATES = "Packet inflates to more than 262144 bytes."
 
 
 def inflating(size):
-    """A packet that inflates to so many bytes."""
+    """Returns a packet that inflates to `size` bytes."""
     return MSG_IGNORE, bytes(size - 5)
 
 

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from programs import without
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
@@ -70,16 +72,6 @@ def test_what_is_asked_for_and_missing_is_an_error(tmp_path, name):
     assert status != 0 and got is None
     assert f"{HEADERS[name]} is missing" in said
     assert f"--without-{name}" in said
-
-
-def without(folder, *programs):
-    """A PATH with all that this one has but programs."""
-    folder.mkdir()
-    for where in os.environ["PATH"].split(os.pathsep):
-        for name in os.listdir(where) if os.path.isdir(where) else ():
-            if name not in programs and not os.path.lexists(folder / name):
-                os.symlink(os.path.join(where, name), folder / name)
-    return str(folder)
 
 
 @pytest.mark.parametrize("options,status", [

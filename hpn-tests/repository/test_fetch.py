@@ -18,6 +18,8 @@ import time
 
 import pytest
 
+from programs import without
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 OPENSSH = os.path.join(TOP, "openssh")
@@ -337,16 +339,6 @@ def tarball(world):
     return world.release(world.mine, NEWEST, "any-name.tar.gz")
 
 
-def without(folder, *programs):
-    """A PATH with all that this one has but programs."""
-    folder.mkdir()
-    for where in os.environ["PATH"].split(os.pathsep):
-        for name in os.listdir(where) if os.path.isdir(where) else ():
-            if name not in programs and not os.path.lexists(folder / name):
-                os.symlink(os.path.join(where, name), folder / name)
-    return str(folder)
-
-
 @pytest.mark.parametrize("upstream", ["", NEWEST])
 def test_given(world, tarball, upstream):
     """Needs neither network nor apt; then the cache has its key."""
@@ -437,8 +429,8 @@ def test_given_as_upstream_signed_it(tmp_path):
 # The tree as git has it
 
 def test_tree_of_git(world):
-    """By what is in it, however it was compressed. Later for whoever asks for
-    that version, and nobody else."""
+    """Its content is what is pinned, whatever compressed it. From the cache it
+    is taken only if UPSTREAM= asks for that version."""
     for level in (1, 9):
         tarball = world.mine / f"t{level}.tar.gz"
         tarball.write_bytes(gzip.compress(world.tree.read_bytes(), level))
