@@ -1,6 +1,16 @@
 """The tables of the report and of README.md: what they say, as lists of
-cells. A cell is the median; its spread follows where it is over 1 %."""
+cells. A cell is the median; its spread follows where it is over 1 %.
 
+tables.py [--check]: writes those of README.md from results/, or checks that
+they are there, and that the pictures are of these results."""
+
+import os
+import sys
+import textwrap
+
+import project
+import results as files
+from documents import update
 from links import BUFFERS, payload_mb_s
 from results import Results
 from runs import ENDS_MS, LOADS, LONG, SHARED
@@ -298,3 +308,34 @@ def text(rows):
         c.ljust(w) if i in left else c.rjust(w)
         for i, (c, w) in enumerate(zip(row, widths))).rstrip()
         for row in rows)
+
+
+RESULTS = os.path.join(project.HERE, "results")
+PICTURES = {"readme": "readme", "copy": "copy", "commands": "copy"}
+
+
+def parts():
+    """The tables of README.md, by the names of their places there."""
+    goodput, copied, now, either = (
+        Results(files.load(os.path.join(RESULTS, f"{word}.jsonl")))
+        for word in ("readme", "copy", "now", "ends"))
+    ours = [[row[0], row[1], row[3]] for row in commands(now)]
+    return {word: textwrap.indent(text(rows), "    ") + "\n"
+            for word, rows in (
+                ("goodput", headline(goodput, brief=True)),
+                ("commands now", ours), ("commands", commands(copied)),
+                ("copies", copies(copied)), ("ends", ends(either)))}
+
+
+def stale_pictures():
+    """Those that are not of what was measured last."""
+    for picture, word in PICTURES.items():
+        shown = files.digest(os.path.join(RESULTS, f"{word}.jsonl"))
+        with open(os.path.join(RESULTS, f"{picture}.svg")) as f:
+            if f"of {shown}" not in f.read():
+                yield f"{picture}.svg is not of {word}.jsonl"
+
+
+if __name__ == "__main__":
+    update({os.path.join(project.HERE, "README.md"): parts()})
+    sys.exit("\n".join(stale_pictures()) or None)

@@ -30,11 +30,6 @@ from project import BENCH, HERE, TOP, BenchError
 from results import Results, Values
 
 README = os.path.join(TOP, "README.md")
-BENCH_README = os.path.join(HERE, "README.md")
-KEPT = os.path.join(HERE, "results", "readme.jsonl")
-COPIED = os.path.join(HERE, "results", "copy.jsonl")
-NOW = os.path.join(HERE, "results", "now.jsonl")
-ENDS = os.path.join(HERE, "results", "ends.jsonl")
 SHORT = {"name": "short", "what": "", "rate_mbit": 1000, "rtt_us": 1000,
          "bytes": 10**7, "cc": "cubic"}
 
@@ -574,112 +569,6 @@ def test_picture_of_copies(tmp_path):
     for name in ("copy", "commands"):
         picture = (tmp_path / "page" / f"{name}.svg").read_text()
         assert f"of {results.digest(path)}" in picture
-
-
-def holds(document, rows):
-    """Whether the text has the table."""
-    return "".join(f"    {line}\n" for line in
-                   tables.text(rows).splitlines()) in document
-
-
-def text(path):
-    with open(path) as f:
-        return f.read()
-
-
-def test_goodput_in_our_readme():
-    """Its table is what the file gives that is kept beside it."""
-    rows = tables.headline(Results(results.load(KEPT)), brief=True)
-    readme = text(BENCH_README)
-    assert len(rows) == 11
-    assert holds(readme, rows)
-    assert os.path.getsize(KEPT) < 100000
-    # and so is its picture
-    assert f"of {results.digest(KEPT)}" in text(KEPT.replace(".jsonl", ".svg"))
-    assert "(results/readme.svg)" in readme
-    # and the demo, whose link it has, measured the same
-    kept = Results(results.load(KEPT)).select(kind="goodput", link="pacific",
-                                              direction="get")
-    for side, words in (("raw", "raw TCP, down"),
-                        ("stock", "ssh host cat +stock, raised"),
-                        ("ours", "ssh host cat +ours, raised")):
-        said = re.search(rf"^    {words} +([\d.]+)", readme, re.M)[1]
-        tool = "raw" if side == "raw" else "ssh"
-        assert float(said) == pytest.approx(kept.of_side(
-            side, "goodput_mb_s", tool=tool).median, rel=0.01)
-
-
-def test_readme():
-    """Its table, its picture and its figures, here and there, are what the
-    files give that are kept."""
-    data = Results(results.load(COPIED))
-    assert holds(text(BENCH_README), tables.copies(data))
-    assert holds(text(BENCH_README), tables.commands(data))
-    assert len(tables.copies(data)) == 1 + 7
-    assert len(tables.commands(data)) == 1 + 6
-    either = Results(results.load(ENDS))
-    assert holds(text(BENCH_README), tables.ends(either))
-    for readme in (text(README), text(BENCH_README)):
-        assert "results/commands.svg)" in readme
-    assert "results/copy.svg)" in text(BENCH_README)
-    assert len(tables.ends(either)) == 3
-    assert os.path.getsize(COPIED) < 100000
-    for name in ("copy.svg", "commands.svg"):
-        assert f"of {results.digest(COPIED)}" in \
-            text(os.path.join(os.path.dirname(COPIED), name))
-    # what it says in words
-    words = " ".join(text(README).split())
-
-    now = Results(results.load(NOW))
-    assert holds(text(BENCH_README),
-                 [[row[0], row[1], row[3]] for row in tables.commands(now)])
-
-    def took(side, link, load=None):
-        measured = now if side == "ours" else data
-        return measured.of_side(side, "command_s", link=link, load=load,
-                                direction="get").median
-    installed = [("ours", "1g-200ms-packages"), ("stock", "1g-200ms-untouched")]
-    assert "copies 1 GB in {:.1f} s instead of {:.0f} s".format(
-        *(took(*ends) for ends in installed)) in words
-    assert "1,000 files take {:.1f} s instead of {:.0f} s".format(
-        *(took(*ends, "files") for ends in installed)) in words
-    assert f"raised, stock takes {took('stock', '1g-200ms'):.0f} s" in words
-
-
-def test_goals():
-    """What a copy may take at 200 ms, with the limit that physics sets: so many
-    round trips more for what is small, so many times the limit for 1 GB."""
-    data = Results(results.load(NOW))
-    link = "1g-200ms-packages"
-    where = data.links()[link]
-    beyond = {load: data.of_side("ours", "command_s", link=link, load=load,
-                                 direction="get").median -
-              tables.limit_s(where, load) for load in ("1k", "1m", None)}
-    assert beyond["1k"] <= 12.3 * where["rtt_us"] / 1e6
-    assert beyond["1m"] <= 19.3 * where["rtt_us"] / 1e6
-    assert beyond[None] <= 0.55 * tables.limit_s(where, None)
-
-
-def test_three_cases():
-    """README's figures are those of the demo's table in bench/README."""
-    def rows(readme, start, names):
-        lines = text(readme).split(start, 1)[1].splitlines()
-        return [re.findall(r"\b[0-9]+\.[0-9]+\b", line) for name in names
-                for line in lines[:20] if re.match(f" *{name}", line)]
-
-    short = rows(README, "Three cases, in MB/s:\n",
-                 ["as Debian installs it", "our packages at both",
-                  "our packages at the client", "the same, "])
-    whole = [[row[0] for row in rows(
-        BENCH_README, "raw TCP, down",
-        [f"{job} +{side} " for job in jobs])] for side, jobs in (
-            ("Debian", ["ssh host cat", "scp up"]),
-            ("packages", ["ssh host cat", "scp up"]),
-            ("client only", ["ssh host cat", "scp up"]),
-            ("client, 8", ["scp up"]))]
-    assert [[f"{float(figure):.3g}" for figure in row] for row in short] == \
-        [[f"{float(figure):.3g}" for figure in row] for row in whole]
-    assert len(short) == 4
 
 
 def test_keep(tmp_path):

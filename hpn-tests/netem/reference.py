@@ -1,5 +1,5 @@
-"""reference.py: writes the tables of hpn-tests/README.md, of all fields and
-requirements, from the code."""
+"""reference.py [--check]: writes the tables of hpn-tests/README.md, of all
+fields and requirements, from the code; or checks that they are there."""
 
 import dataclasses
 import inspect
@@ -8,13 +8,10 @@ import sys
 
 HPN_TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(HPN_TESTS, "lib"))
+import documents                        # noqa: E402
 import requirements                     # noqa: E402
 import scenarios                        # noqa: E402
 import spec                             # noqa: E402
-
-README = os.path.join(HPN_TESTS, "README.md")
-BEGIN = "<!-- from here on written by reference.py -->\n"
-END = "<!-- to here -->\n"
 
 
 def table(head, rows):
@@ -66,18 +63,6 @@ def tables():
         "What a row can require:\n", of_requirements()))
 
 
-def written(page):
-    """The page, with the tables as they are now."""
-    before, rest = page.split(BEGIN)
-    return before + BEGIN + "\n" + tables() + "\n" + END + rest.split(END)[1]
-
-
-def main():
-    with open(README) as f:
-        page = f.read()
-    with open(README, "w") as f:
-        f.write(written(page))
-
-
 if __name__ == "__main__":
-    main()
+    documents.update({os.path.join(HPN_TESTS, "README.md"):
+                      {"tables": tables()}})

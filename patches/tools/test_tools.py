@@ -374,16 +374,6 @@ def test_headings_are_no_patches():
                                   ("the rest", ["c.patch"])]
 
 
-def test_table_is_up_to_date(tmp_path):
-    """The one in DESIGN.md, which "make patches-table" writes."""
-    design = f"{TOP}/openssh/DESIGN.md"
-    copy = tmp_path / "DESIGN.md"
-    shutil.copy(design, copy)
-    subprocess.run([f"{HERE}/table", copy], check=True)
-    with open(design) as f:
-        assert f.read() == copy.read_text(), "see make patches-table"
-
-
 def test_table_counts(tmp_path):
     path = tmp_path / "a.patch"
     path.write_text(patch("a.c") + patch("b.c").replace("+\thook();\n",
