@@ -7,17 +7,14 @@ import os
 import re
 import signal
 import subprocess
-import sys
 
 import pytest
 
 import lab
-from checked import Keyed, Number, OneOf, Whole, known
-from loopback import (BUILD, OURS, PORT, STOCK, place,       # noqa: F401
-                      read, wait_until)
+from loopback import (BUILD, FRONT, OURS, PORT, STOCK, Relay,   # noqa: F401
+                      place, read, wait_until)
 
 RESULTS = os.path.join(BUILD, "faults")
-FRONT = 2300                            # the relay's port
 SIZE = 8 << 20                          # bytes
 TREES = {"ours": OURS, "stock": STOCK}
 DIRECTIONS = ("get", "put")
@@ -48,50 +45,6 @@ def record(fault, who, outcome, count=1):
         json.dump({"fault": fault, "who": who, "outcome": outcome,
                    "runs": count}, f)
         f.write("\n")
-
-
-BYTES, SECONDS = Whole(0, 10**12, "bytes"), Number(0, 1000, "s")
-ACTIONS = {                     # of relay.py, and their fields
-    "stall": {"seconds": SECONDS}, "freeze": {"seconds": SECONDS},
-    "hold": {}, "flip": {"mask": Whole(1, 255)}, "duplicate": {"bytes": BYTES},
-    "lose": {"bytes": BYTES}, "fragment": {"bytes": BYTES, "size": BYTES},
-    "truncate": {}, "reset": {},
-}
-
-
-def check_script(script):
-    """Raises SpecError for one that the relay wouldn't carry out."""
-    for action in script:
-        known(action.get("do"), ACTIONS, "action")
-        Keyed(**{"from": OneOf("client", "server", what="end"), "at": BYTES,
-                 "do": OneOf(*ACTIONS), **ACTIONS[action["do"]]})(action)
-
-
-class Relay:
-    def __init__(self, place, script, *more, under=()):   # noqa: F811
-        """more: the relay's further arguments; under: the argv of a program
-        that starts it, as chrt."""
-        check_script(script)
-        self.process = place.start(
-            [*under, sys.executable, "-B", os.path.join(lab.GUEST, "relay.py"),
-             str(FRONT), str(PORT), json.dumps(script), *more],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.next() == {"listening": FRONT}
-
-    def next(self):
-        """What it says next; None: nothing, it has ended."""
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else None
-
-    def go_on(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-
-    def said(self):
-        """Ends it. All that it has said until then."""
-        self.process.terminate()
-        return [json.loads(line) for line in self.process.communicate()[0]
-                .splitlines()]
 
 
 class Ends:

@@ -200,7 +200,7 @@ def test_readers_stop_in_a_cgroup(cgroup, place):
     ends = Ends(place)
     small = cgroup(CGROUP_MIB * MIB)
     small.add(ends.sshd.pid)            # and with it what it starts
-    relay = Relay(place, [], str(DELAY_S))
+    relay = Relay(place, delay_s=DELAY_S)
     ends.before.add(relay.process.pid)
     with open("/dev/zero", "rb") as zero:
         clients = [ends.popen(place.ssh(

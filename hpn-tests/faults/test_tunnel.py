@@ -12,14 +12,13 @@ import time
 import pytest
 
 from chaos import place, slow                           # noqa: F401
-from loopback import OURS, PORT, STOCK, read, wait_until
+from loopback import OURS, PORT, SLOW_PATH, STOCK, read, wait_until
 
 RUNS = int(os.environ.get("RUNS") or 1)
 RTT_S, RATE = 0.1, 20e6                 # bytes/s
 BDP = RTT_S * RATE
 BYTES = int(RATE * 8)
 MOST_BDP, MORE_RTT = 4, 2
-TUNNEL = os.path.join(os.path.dirname(__file__), "tunnel.py")
 REAL_TIME = "chrt -r 1"                 # the tunnel is the path
 
 
@@ -41,9 +40,9 @@ def download(place, tree, swing):       # noqa: F811
     sshd = place.sshd(tree)
     held, socket = place.path("held"), place.path("master")
     argv = place.ssh("-S", socket, tree=tree)
-    master = place.start([*argv[:-1], argv[-1], "-M", "-N", "-o",
-                          f"ProxyCommand={REAL_TIME} {sys.executable} "
-                          f"{TUNNEL} {PORT} {RTT_S / 2} {RATE} {swing} {held}",
+    tunnel = f"{REAL_TIME} {sys.executable} {SLOW_PATH} {RTT_S / 2} {PORT} " \
+        f"{RATE} {swing} {held}"
+    master = place.start([*argv, "-M", "-N", "-o", f"ProxyCommand={tunnel}",
                           "root@127.0.0.1"], stdin=subprocess.DEVNULL)
     wait_until("the master", lambda: os.path.exists(socket))
     echo = place.start([*argv, "root@127.0.0.1", "cat"],

@@ -4,9 +4,11 @@ else is ever looked at or ended."""
 
 import contextlib
 import ctypes
+import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -15,10 +17,11 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 IN_TREE = os.path.join(HERE, "in-tree")
+SLOW_PATH = os.path.join(HERE, "slow_path.py")
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OURS = os.path.join(BUILD, "openssh")
 STOCK = os.path.join(BUILD, "stock")
-PORT = 2222
+PORT, FRONT = 2222, 2300        # of sshd, and of the relay before it
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -228,6 +231,35 @@ class Place:
     def still_serves(self, port=PORT):
         done = self.run(self.ssh("root@127.0.0.1", "echo alive", port=port))
         return done.stdout == "alive\n"
+
+
+class Relay:
+    """lab/guest/relay.py, from FRONT to PORT. under: the argv of a program that
+    starts it, as chrt."""
+
+    def __init__(self, place, script=(), delay_s=0, rate=0, under=()):
+        self.process = place.start(
+            [*under, sys.executable, "-B",
+             os.path.join(TOP, "hpn-tests", "lab", "guest", "relay.py"),
+             str(FRONT), str(PORT), json.dumps(list(script)), str(delay_s),
+             str(rate)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.next() == {"listening": FRONT}
+
+    def next(self):
+        """What it says next; None: nothing, it has ended."""
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else None
+
+    def go_on(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def said(self):
+        """Ends it. All that it has said until then."""
+        self.process.terminate()
+        return [json.loads(line) for line in self.process.communicate()[0]
+                .splitlines()]
 
 
 def needs_root():

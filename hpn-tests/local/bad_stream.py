@@ -1,8 +1,10 @@
 #!/usr/bin/python3 -B
-"""A server for one of several streams: a good one at first, whose replies are
-bad from the third on. Or only what closes a file fails ("close-fails"), or ends
-it ("close-ends"). Or it says nothing from the second reply on ("silent"). Or
-the file that is named grows before each question for attributes ("grows=FILE").
+"""Between a client and a server, for one of several streams: the replies are
+bad from the third on, in one of the ways of BAD. Or only what closes a file
+fails ("close-fails"), or ends it ("close-ends"). Or it says nothing from the
+second reply on ("silent"). Or the file that is named grows before each question
+for attributes ("grows=FILE"). Or FILE is OTHER once the first request for a
+digest was answered ("swaps=FILE=OTHER").
 
     bad_stream.py HOW SERVER..."""
 
@@ -11,6 +13,8 @@ import struct
 import subprocess
 import sys
 import threading
+
+from sftp_wire import CLOSE, FAILURE, FSTAT, STAT, framed, message
 
 BAD = {
     "short": lambda head: head[:3],
@@ -23,42 +27,49 @@ BAD = {
 }
 
 
-CLOSE, STATS = 4, (8, 17)
-FAILURE = b"\0\0\0\4"
-closing = set()         # ids, as bytes
+class Between:
+    def __init__(self, how, *server):
+        self.how, *self.files = how.split("=")
+        self.server = subprocess.Popen(server, stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, bufsize=0)
+        self.closing, self.digests = set(), set()       # ids, as bytes
 
+    def feed(self):
+        """Requests."""
+        while request := message(0):
+            if request[0] == CLOSE and self.how == "close-ends":
+                os._exit(1)
+            if request[0] == CLOSE:
+                self.closing.add(request[1:5])
+            if b"check-file-handle" in request:
+                self.digests.add(request[1:5])
+            if request[0] in (FSTAT, STAT) and self.how == "grows":
+                with open(*self.files, "ab") as f:
+                    f.write(b"one more line\n")
+            data = memoryview(framed(request))
+            while data:
+                data = data[self.server.stdin.write(data):]
+        self.server.stdin.close()
 
-def feed(how, server):
-    while head := sys.stdin.buffer.read(4):
-        message = sys.stdin.buffer.read(int.from_bytes(head, "big"))
-        if message[0] == CLOSE and how == "close-ends":
-            os._exit(1)
-        if message[0] == CLOSE:
-            closing.add(message[1:5])
-        if message[0] in STATS and how.startswith("grows="):
-            with open(how.removeprefix("grows="), "ab") as f:
-                f.write(b"one more line\n")
-        server.stdin.write(head + message)
-        server.stdin.flush()
-    server.stdin.close()
-
-
-def main(how, *server):
-    server = subprocess.Popen(server, stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE)
-    threading.Thread(target=feed, args=[how, server], daemon=True).start()
-    n = 0
-    while head := server.stdout.read(4):
-        message = server.stdout.read(int.from_bytes(head, "big"))
-        n += 1
-        if how == "close-fails" and message[1:5] in closing:
-            message = message[:5] + FAILURE + message[9:]
-        elif n > 3 and how in BAD:
-            message = BAD[how](message[:5])
-        if n == 1 or how != "silent":
-            os.write(1, struct.pack(">I", len(message)) + message)
-    server.wait()
+    def run(self):
+        """Replies."""
+        threading.Thread(target=self.feed, daemon=True).start()
+        n = 0
+        while reply := message(self.server.stdout.fileno()):
+            n += 1
+            if self.how == "close-fails" and reply[1:5] in self.closing:
+                reply = reply[:5] + struct.pack(">I", FAILURE) + reply[9:]
+            elif n > 3 and self.how in BAD:
+                reply = BAD[self.how](reply[:5])
+            elif self.how == "swaps" and reply[1:5] in self.digests and \
+                    os.path.exists(self.files[1]):
+                os.rename(*reversed(self.files))
+            if n == 1 or self.how != "silent":
+                data = framed(reply)
+                while data:
+                    data = data[os.write(1, data):]
+        self.server.wait()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    Between(*sys.argv[1:]).run()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An sftp server (draft-ietf-secsh-filexfer-02) that wants files outside of the
-target, for sftp -D and scp -D. All its files have the content "EVIL!".
+"""An sftp server that wants files outside of the target, for sftp -D and
+scp -D. All its files have the content "EVIL!".
 
     names_server.py HOW NAME KIND [VERSION]
 
@@ -15,21 +15,13 @@ import os
 import struct
 import sys
 
-(INIT, OPEN, CLOSE, READ, LSTAT, OPENDIR, READDIR, REALPATH, STAT, EXPAND) = \
-    1, 3, 4, 5, 7, 11, 12, 16, 17, 200
-VERSION, STATUS, HANDLE, DATA, NAMES, ATTRS = 2, 101, 102, 103, 104, 105
-EOF, FAILURE = 1, 4
+from sftp_wire import (ATTRS, CLOSE, DATA, EOF, EXTENDED, FAILURE,
+                       HANDLE, INIT, LSTAT, NAME, OK, OPEN, OPENDIR, READ,
+                       READDIR, REALPATH, STAT, STATUS, VERSION, Message,
+                       framed, message, string)
+
 EVIL = "names_server.evil"      # such a file nobody has, even in the root
 MODES = {"file": 0o100666, "dir": 0o40777, "link": 0o120777}
-
-
-def string(data):
-    return struct.pack(">I", len(data)) + data
-
-
-def take(data):
-    end = 4 + struct.unpack_from(">I", data)[0]
-    return data[4:end], data[end:]
 
 
 def attrs(kind):
@@ -37,9 +29,8 @@ def attrs(kind):
                        MODES[kind], 1, 1)
 
 
-def names(*entries):
-    return NAMES, struct.pack(">I", len(entries)) + b"".join(
-        string(name) + string(name) + attrs(kind) for name, kind in entries)
+def names(name, kind):
+    return NAME, struct.pack(">I", 1) + string(name) * 2 + attrs(kind)
 
 
 def status(code):
@@ -60,19 +51,18 @@ class Server:
             return "dir"
         return "dir" if self.kind == "link" and follows else self.kind
 
-    def answer(self, kind, body):
+    def answer(self, kind, m):
+        path = m.string()
         if kind == READ:
-            _, rest = take(body)
-            offset = struct.unpack_from(">Q", rest)[0]
-            return status(EOF) if offset else (DATA, string(b"EVIL!\n"))
-        path, rest = take(body)
+            return status(EOF) if m.number(">Q") else \
+                (DATA, string(b"EVIL!\n"))
         if kind == CLOSE:
-            return status(0)
-        if kind == EXPAND:
-            path = b"/nowhere/" + take(rest)[0]
-        if kind in (REALPATH, EXPAND):
-            return names((self.name if self.how == "realpath" else
-                          self.here if path == b"." else path, "dir"))
+            return status(OK)
+        if kind == EXTENDED:
+            path = b"/nowhere/" + m.string()
+        if kind in (REALPATH, EXTENDED):
+            return names(self.name if self.how == "realpath" else
+                         self.here if path == b"." else path, "dir")
         if kind in (STAT, LSTAT):
             return ATTRS, attrs(self.kind_of(path, kind == STAT))
         if kind == OPEN:
@@ -85,21 +75,21 @@ class Server:
             own = self.first if self.how == "root" else self.how == "entry" \
                 and path.rstrip(b"/") in (b"/nowhere", b"", b".")
             self.first = False
-            return names((self.name, self.kind) if own else
-                         (EVIL.encode(), "file"))
+            return names(self.name, self.kind) if own else names(EVIL, "file")
         return status(EOF if kind == READDIR else FAILURE)
 
     def run(self):
-        read = sys.stdin.buffer.read
-        while size := read(4):
-            message = read(struct.unpack(">I", size)[0])
-            if message[0] == INIT:
-                reply = bytes([VERSION]) + struct.pack(">I", self.version) + \
-                    string(b"expand-path@openssh.com") + string(b"1")
+        while request := message(0):
+            m = Message(request)
+            kind = m.number(">B")
+            if kind == INIT:
+                reply = struct.pack(">BI", VERSION, self.version) + \
+                    string("expand-path@openssh.com") + string("1")
             else:
-                kind, body = self.answer(message[0], message[5:])
-                reply = bytes([kind]) + message[1:5] + body
-            os.write(1, string(reply))
+                number = m.take(4)
+                reply, body = self.answer(kind, m)
+                reply = bytes([reply]) + number + body
+            os.write(1, framed(reply))
 
 
 if __name__ == "__main__":

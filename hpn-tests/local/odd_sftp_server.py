@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An sftp server (draft-ietf-secsh-filexfer-02) that misbehaves: for sftp -D
-and scp -D. It serves real files, and does one odd thing:
+"""An sftp server that misbehaves: for sftp -D and scp -D. It serves real
+files, and does one odd thing:
 
     odd_sftp_server.py LOG [FAULT [NUMBER [FILE]]]
 
@@ -57,33 +57,15 @@ import struct
 import sys
 import time
 
-INIT, OPEN, CLOSE, READ, WRITE, LSTAT, FSTAT, SETSTAT, FSETSTAT, OPENDIR, \
-    READDIR, _, MKDIR, _, REALPATH, STAT = 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, \
-    12, 13, 14, 15, 16, 17
-VERSION, STATUS, HANDLE, DATA, NAME, ATTRS, EXTENDED, REPLY = \
-    2, 101, 102, 103, 104, 105, 200, 201
-OK, EOF, NO_FILE, FAILURE, UNSUPPORTED = 0, 1, 2, 4, 8
+from sftp_wire import (ATTRS, CLOSE, DATA, EOF, EXTENDED,
+                       FAILURE, FOR_WRITING, FSETSTAT, FSTAT, HANDLE, INIT,
+                       LSTAT, MKDIR, NAME, NO_FILE, OK, OPEN, OPENDIR, READ,
+                       READDIR, REALPATH, REPLY, SETSTAT, STAT, STATUS,
+                       TRUNCATE, UNSUPPORTED, VERSION, WRITE, Message, message,
+                       string)
+
 MIB = 1 << 20
 LARGE = 16 * MIB    # bytes: more than that is copied alone
-
-
-def string(data):
-    return struct.pack(">I", len(data)) + data
-
-
-class Message:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def take(self, count):
-        self.at += count
-        return self.data[self.at - count:self.at]
-
-    def number(self, form=">I"):
-        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
-
-    def string(self):
-        return self.take(self.number())
 
 
 def attributes(st, size=None):
@@ -162,21 +144,10 @@ class Server:
         self.ended.add(handle)
         self.status(number, FAILURE if refuses else EOF)
 
-    @staticmethod
-    def exactly(count):
-        data = b""
-        while len(data) < count:
-            more = os.read(0, count - len(data))
-            if not more:
-                raise SystemExit
-            data += more
-        return data
-
     def messages(self):
         """What has been sent so far, as one list."""
         if self.fault in ("one-by-one", "deaf"):
-            size = self.exactly(4)
-            return [Message(self.exactly(struct.unpack(">I", size)[0]))]
+            return [Message(message(0) or sys.exit())]
         if not select.select([0], [], [], 0.5 if self.kept else 0.05)[0]:
             self.flush()
         while True:
@@ -284,18 +255,19 @@ class Server:
                 raise OSError
             if self.fault == "refuses" and \
                     len(self.names) + len(self.handles) >= self.number:
-                if flags & 0x10:
+                if flags & TRUNCATE:
                     open(path, "wb").close()
                 self.status(number, int(self.path))
                 return
             if kind == OPENDIR:
                 self.names[handle] = (path, sorted(os.listdir(path)))
             else:
-                mode = os.O_RDWR | os.O_CREAT if flags & 2 else os.O_RDONLY
-                if flags & 0x10:
+                mode = os.O_RDWR | os.O_CREAT if flags & FOR_WRITING else \
+                    os.O_RDONLY
+                if flags & TRUNCATE:
                     mode |= os.O_TRUNC
                 self.handles[handle] = os.open(path, mode, 0o666)
-                if flags & 2:
+                if flags & FOR_WRITING:
                     self.writing.add(handle)
                 elif os.fstat(self.handles[handle]).st_size > LARGE:
                     self.large.add(handle)

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from loopback import read
+from loopback import read, wait_until
 from sftp_tools import OURS, SERVER, content, digests, run
 
 MIB = 1 << 20
@@ -73,6 +73,18 @@ class Place:
                                 dest or self.dest, *options, **kw)
         return run(list(map(str, argv)), self.path, input=batch)
 
+    def on_small_disk(self, argv):
+        """Runs it with 24 MiB at "small", which nobody else sees. Its status,
+        and what it said; "left" is what it has left in "dest" there."""
+        (self.path / "small").mkdir()
+        mount = ["unshare", "-m", "sh", "-c",
+                 'mount -t tmpfs -o size=24m none small || exit 99; "$@"; s=$?;'
+                 'cp -r small/dest left; exit $s', "sh"]
+        done = run([*mount, *map(str, argv)], self.path)
+        if done[0] == 99:
+            pytest.skip("no file system of its own for a test")
+        return done
+
     def pids(self):
         return list(map(int, (self.path / "pids").read_text().split()))
 
@@ -88,6 +100,19 @@ class Place:
 
     def digests_asked(self):
         return (self.path / "log").read_text().count("check-file")
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def fill(place, what):
+    """A source: a large file, or a tree with one."""
+    if what == "tree":
+        tree(place.source, 60)
+    else:
+        place.source.write_bytes(content(LARGE if what == "large" else SIZE))
 
 
 def sent_in(log):
@@ -106,11 +131,8 @@ def tree(top, files=300, size=100_000):
     return top
 
 
-def wait_for(condition, timeout_s=60):
-    end_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
+def wait_for(condition):
+    wait_until("the copy", condition, 60)
 
 
 def runs(pid):
@@ -194,14 +216,14 @@ def kill(pids):
             pass
 
 
-def begin(place, tool, direction, *options, **kw):
-    """A copy that has begun"""
+def begin(place, tool, direction, *options, how=(), **kw):
+    """A copy that has begun. how: as Popen()'s."""
     into = tool == "scp" and place.dest.is_dir()
     argv, batch = place.argv(tool, direction,
                              f"{place.source}/." if into else place.source,
                              place.dest, *options, **kw)
     client = subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True)
+                              stderr=subprocess.PIPE, text=True, **dict(how))
     client.stdin.write(batch)
     client.stdin.flush()
     return client
@@ -227,12 +249,10 @@ def killed_at_any_moment(place, direction, what, seed, most_s, *options,
     rnd = random.Random(
         f"{seed}{direction} {what} {os.environ.get('SEED', 1)}")
     timed = tool == "sftp" or "-p" in options
-    if what == "tree":
-        tree(place.source, 60)
-    else:
-        place.source.write_bytes(content(LARGE if what == "large" else SIZE))
+    fill(place, what)
     made_long_ago(place.source)
-    for _ in range(kills(usual)):
+    hits = 0
+    while hits < kills(usual):
         shutil.rmtree(place.dest, ignore_errors=True)
         place.dest.unlink(missing_ok=True)
         if "-Z" in options:
@@ -243,6 +263,7 @@ def killed_at_any_moment(place, direction, what, seed, most_s, *options,
         client = begin(place, tool, direction, *options, **kw)
         time.sleep(rnd.uniform(0.05, most_s))
         who = rnd.choice(["client", "first", "stream", "all"])
+        hits += client.poll() is None
         error = cut(place, client, who)
         if client.returncode == 0:
             assert digests(place.dest) == digests(place.source), (who, error)

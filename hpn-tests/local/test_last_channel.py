@@ -2,19 +2,17 @@
 goes out with the opening of its session to a server that announced it, and
 runs in that session, once, or not at all."""
 
-import contextlib
 import os
 import re
-import socket
+import signal
 import subprocess
-import threading
-import time
 
 import pytest
 
 from hostile import PACKET, WINDOW, Raw, Server
 from login_tools import CHANNEL_REQUEST, HOST, OPEN, Agent
-from loopback import OURS, STOCK, place, read, wait_until   # noqa: F401
+from loopback import (FRONT, OURS, STOCK, Relay, place,     # noqa: F401
+                      read, wait_until)
 
 LAST = 0xffffffff
 
@@ -127,47 +125,18 @@ def test_an_opening_that_is_refused(place):
     assert shared(place, path, "echo third").stdout == "third\n"
 
 
-class Link:
-    """Port 2223 is sshd's, until what sshd says is kept back."""
-
-    def __init__(self, home):
-        self.keep = False
-        self.home, self.listener = home, home.inside(
-            lambda: socket.create_server(("127.0.0.1", 2223)))
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            client = self.listener.accept()[0]
-            server = self.home.inside(
-                lambda: socket.create_connection(("127.0.0.1", 2222)))
-            kept = not self.keep        # only of the first connections
-            threading.Thread(target=self.pump, args=(client, server, False),
-                             daemon=True).start()
-            threading.Thread(target=self.pump, args=(server, client, kept),
-                             daemon=True).start()
-
-    def pump(self, source, target, kept):
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                while kept and self.keep:
-                    time.sleep(0.01)
-                target.sendall(data)
-            target.shutdown(socket.SHUT_WR)
-
-
 @pytest.mark.parametrize("option, early", [
     ("-T", True), ("-tt", False), ("-A", False)])
 def test_a_command_runs_once(place, option, early):
     """One that went out with its session's opening does not run again when the
     master goes before the answer comes. One that did not go out runs, as in
     stock."""
-    agent, link, ran = Agent(place), Link(place), place.path("ran")
+    agent, relay, ran = Agent(place), Relay(place), place.path("ran")
     env = {**os.environ, **agent.env}
-    path, log = master(place, env=env, port=2223)
-    link.keep = True
+    path, log = master(place, env=env, port=FRONT)
+    relay.process.send_signal(signal.SIGUSR1)
     ssh = place.start(place.ssh("-S", path, option, HOST, f"echo ran >> {ran}",
-                                port=2223),
+                                port=FRONT),
                       stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                       text=True, env=env)
     wait_until("the opening", lambda: "send packet: type 90" in read(log))

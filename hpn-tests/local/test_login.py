@@ -104,11 +104,6 @@ def case(make):
     return make
 
 
-@case
-def key_in_a_file(place):
-    return Case()
-
-
 def keep_public(place, name):
     """Only the agent has the private half of a key."""
     shutil.copy(place.path(f"{name}.pub"), place.path(name))
@@ -153,16 +148,6 @@ def confirming(place, script, status):
     agent.add("-c", place.path("user"))
     keep_public(place, "user")
     return Case(seen=[agent, prompts], status=status)
-
-
-@case
-def agent_that_asks(place):
-    return confirming(place, "true", 0)
-
-
-@case
-def agent_that_asks_and_is_told_no(place):
-    return confirming(place, "exit 1", DENIED)
 
 
 @case
@@ -211,21 +196,6 @@ def certificate(place, validity, status, *keys):
                 status=status)
 
 
-@case
-def valid_certificate(place):
-    return certificate(place, PRESENT, 0)
-
-
-@case
-def expired_certificate(place):
-    return certificate(place, PAST, DENIED)
-
-
-@case
-def expired_certificate_and_its_key(place):
-    return certificate(place, PAST, 0, "user")
-
-
 def several(place, accepted, *options, status=0):
     """Keys in an order, of which the server takes one."""
     names = [key(place, name) for name in ("first", "second", "third")]
@@ -235,39 +205,9 @@ def several(place, accepted, *options, status=0):
 
 
 @case
-def second_key_of_three(place):
-    return several(place, "first")
-
-
-@case
-def third_key_of_four(place):
-    return several(place, "second")
-
-
-@case
 def no_key_of_four(place):
     key(place, "other")
     return several(place, "other", status=DENIED)
-
-
-@case
-def one_try_and_the_right_key(place):
-    return Case(sshd=["MaxAuthTries 1"])
-
-
-@case
-def one_try_and_a_wrong_key_first(place):
-    return several(place, "first", "MaxAuthTries 1", status=DENIED)
-
-
-@case
-def two_tries_and_the_second_key(place):
-    return several(place, "first", "MaxAuthTries 2")
-
-
-@case
-def two_tries_and_the_third_key(place):
-    return several(place, "second", "MaxAuthTries 2", status=DENIED)
 
 
 @case
@@ -291,11 +231,6 @@ def first_key_of_an_algorithm_that_the_user_may_not_use(place):
         "PubkeyAcceptedAlgorithms [preauth]")
 
 
-@case
-def no_algorithm_in_common(place):
-    return Case("-o", "PubkeyAcceptedAlgorithms=rsa-sha2-512", status=DENIED)
-
-
 def with_password(place, *options, script="echo word", sshd=(), **kwargs):
     """root's password is "word"."""
     shadow(place, f"root:{WORD}:19000:0:99999:7:::")
@@ -311,62 +246,11 @@ def shadow(place, line):
 
 
 @case
-def key_though_passwords_are_taken(place):
-    return with_password(place)
-
-
-@case
-def password_at_a_server_without_publickey(place):
-    return with_password(place, sshd=["PubkeyAuthentication no"])
-
-
-@case
-def password_at_a_client_without_publickey(place):
-    return with_password(place, "-o", "PubkeyAuthentication=no")
-
-
-@case
-def password_before_publickey(place):
-    return with_password(place, "-o",
-                         "PreferredAuthentications=password,publickey")
-
-
-@case
-def password_only(place):
-    return with_password(place, "-o", "PreferredAuthentications=password")
-
-
-@case
-def wrong_password_and_then_the_key(place):
-    return with_password(
-        place, "-o", "PreferredAuthentications=password,publickey",
-        script="echo wrong")
-
-
-@case
-def wrong_password(place):
-    return with_password(place, sshd=["AuthorizedKeysFile none"],
-                         script="echo wrong", status=DENIED)
-
-
-@case
 def empty_password(place):
     """Asking for "none" is all of the login."""
     shadow(place, "root::19000:0:99999:7:::")
     return Case(sshd=[PASSWORD, "PermitEmptyPasswords yes"],
                 logs="dispatch_protocol_error: type 50 seq N")
-
-
-@case
-def publickey_before_password(place):
-    return with_password(place, "-o",
-                         "PreferredAuthentications=publickey,password")
-
-
-@case
-def methods_that_are_not_built_in(place):
-    return Case("-o", "PreferredAuthentications=gssapi-with-mic,hostbased,"
-                "publickey")
 
 
 @case
@@ -378,50 +262,9 @@ def two_keys_needed(place):
 
 
 @case
-def two_keys_needed_and_one_there(place):
-    return Case(sshd=["AuthenticationMethods publickey,publickey"],
-                status=DENIED)
-
-
-@case
-def key_and_password_needed(place):
-    return with_password(place, sshd=[
-        "AuthenticationMethods publickey,password"],
-        command="echo ran; cat", typed="not for the prompt")
-
-
-@case
-def key_and_wrong_password(place):
-    return with_password(place, sshd=[
-        "AuthenticationMethods publickey,password"], script="echo wrong",
-        status=DENIED)
-
-
-@case
-def password_and_key_needed(place):
-    return with_password(place, sshd=[
-        "AuthenticationMethods password,publickey"])
-
-
-@case
-def user_who_is_not_allowed(place):
-    return Case(sshd=["AllowUsers nobody"], status=DENIED)
-
-
-@case
-def user_who_is_not_there(place):
-    return Case("-l", "nosuch", status=DENIED)
-
-
-@case
 def account_that_has_expired(place):
     shadow(place, f"root:{WORD}:19000:0:99999:7::1:")
     return Case(status=DENIED)
-
-
-@case
-def root_with_a_command_only(place):
-    return Case(sshd=["PermitRootLogin forced-commands-only"], status=DENIED)
 
 
 @case
@@ -441,93 +284,10 @@ def banner(place):
 
 
 @case
-def forced_command(place):
-    return Case(sshd=["ForceCommand echo $SSH_ORIGINAL_COMMAND forced; cat"],
-                typed="input")
-
-
-@case
-def subsystem(place):
-    return Case("-s", command="sftp", sshd=[
-        "Subsystem sftp echo subsystem"])
-
-
-@case
-def subsystem_that_is_refused(place):
-    return Case("-s", command="nosuch", status=DENIED)
-
-
-@case
-def no_sessions(place):
-    return Case(sshd=["MaxSessions 0"], status=DENIED)
-
-
-@case
-def status_of_a_command(place):
-    return Case(command="echo out; echo err >&2; exit 3", status=3)
-
-
-@case
-def command_of_40_kb(place):
-    return Case(command="echo ran #" + "x" * 40000)
-
-
-@case
-def no_command(place):
-    return Case("-T", command="", typed="echo ran; exit 4\n", status=4)
-
-
-@case
-def terminal(place):
-    return Case("-tt", command="tty >/dev/null && echo terminal")
-
-
-@case
 def agent_forwarded(place):
     agent = Agent(place)
     agent.add(place.path("user"))
     return Case("-A", command=f"{STOCK}/ssh-add -l", seen=[agent])
-
-
-@case
-def x11_that_is_refused(place):
-    return Case("-X", env={"DISPLAY": "127.0.0.1:9"})
-
-
-@case
-def forwardings(place):
-    return Case("-L", "4444:127.0.0.1:2222", "-R", "4445:127.0.0.1:2222",
-                command="sleep 0.2; echo ran")
-
-
-@case
-def environment(place):
-    return Case("-o", "SetEnv=BDP_TEST=x", sshd=["AcceptEnv BDP_*"],
-                command="echo $BDP_TEST")
-
-
-@case
-def compression(place):
-    return Case("-C")
-
-
-@case
-def unknown_host_that_is_taken(place):
-    return Case(drop=["Strict", "BatchMode"], seen=[
-        Prompts(place, "echo yes")])
-
-
-@case
-def unknown_host_that_is_not_taken(place):
-    """Only the key exchange goes to it."""
-    return Case(drop=["Strict", "BatchMode"], seen=[
-        Prompts(place, "echo no")], status=DENIED)
-
-
-@case
-def new_keys_on_the_way(place):
-    return Case("-o", "RekeyLimit=100K", command="head -c 1000000 /dev/zero "
-                "| wc -c; head -c 400000 /dev/zero | tr '\\0' x")
 
 
 @case
@@ -536,6 +296,92 @@ def penalties(place):
         pytest.skip("this base has no PerSourcePenalties")
     return Case(sshd=["PerSourcePenalties yes", "LogLevel DEBUG1",
                       "AuthorizedKeysFile none"], status=DENIED)
+
+
+CASES |= {
+    "key_in_a_file": lambda place: Case(),
+    "agent_that_asks": lambda place: confirming(place, "true", 0),
+    "agent_that_asks_and_is_told_no": lambda place: confirming(place, "exit 1",
+        DENIED),
+    "valid_certificate": lambda place: certificate(place, PRESENT, 0),
+    "expired_certificate": lambda place: certificate(place, PAST, DENIED),
+    "expired_certificate_and_its_key": lambda place: certificate(place, PAST,
+        0, "user"),
+    "second_key_of_three": lambda place: several(place, "first"),
+    "third_key_of_four": lambda place: several(place, "second"),
+    "one_try_and_the_right_key": lambda place: Case(sshd=["MaxAuthTries 1"]),
+    "one_try_and_a_wrong_key_first": lambda place: several(place, "first",
+        "MaxAuthTries 1", status=DENIED),
+    "two_tries_and_the_second_key": lambda place: several(place, "first",
+        "MaxAuthTries 2"),
+    "two_tries_and_the_third_key": lambda place: several(place, "second",
+        "MaxAuthTries 2", status=DENIED),
+    "no_algorithm_in_common": lambda place: Case("-o",
+        "PubkeyAcceptedAlgorithms=rsa-sha2-512", status=DENIED),
+    "key_though_passwords_are_taken": lambda place: with_password(place),
+    "password_at_a_server_without_publickey": lambda place:
+        with_password(place, sshd=["PubkeyAuthentication no"]),
+    "password_at_a_client_without_publickey": lambda place:
+        with_password(place, "-o", "PubkeyAuthentication=no"),
+    "password_before_publickey": lambda place: with_password(place, "-o",
+        "PreferredAuthentications=password,publickey"),
+    "password_only": lambda place: with_password(place, "-o",
+        "PreferredAuthentications=password"),
+    "wrong_password_and_then_the_key": lambda place: with_password(place, "-o",
+        "PreferredAuthentications=password,publickey", script="echo wrong"),
+    "wrong_password": lambda place: with_password(place,
+        sshd=["AuthorizedKeysFile none"], script="echo wrong", status=DENIED),
+    "publickey_before_password": lambda place: with_password(place, "-o",
+        "PreferredAuthentications=publickey,password"),
+    "methods_that_are_not_built_in": lambda place: Case("-o",
+        "PreferredAuthentications=gssapi-with-mic,hostbased,publickey"),
+    "two_keys_needed_and_one_there": lambda place:
+        Case(sshd=["AuthenticationMethods publickey,publickey"],
+        status=DENIED),
+    "key_and_password_needed": lambda place: with_password(place,
+        sshd=["AuthenticationMethods publickey,password"],
+        command="echo ran; cat", typed="not for the prompt"),
+    "key_and_wrong_password": lambda place: with_password(place,
+        sshd=["AuthenticationMethods publickey,password"], script="echo wrong",
+        status=DENIED),
+    "password_and_key_needed": lambda place: with_password(place,
+        sshd=["AuthenticationMethods password,publickey"]),
+    "user_who_is_not_allowed": lambda place: Case(sshd=["AllowUsers nobody"],
+        status=DENIED),
+    "user_who_is_not_there": lambda place: Case("-l", "nosuch", status=DENIED),
+    "root_with_a_command_only": lambda place:
+        Case(sshd=["PermitRootLogin forced-commands-only"], status=DENIED),
+    "forced_command": lambda place:
+        Case(sshd=["ForceCommand echo $SSH_ORIGINAL_COMMAND forced; cat"],
+        typed="input"),
+    "subsystem": lambda place: Case("-s", command="sftp",
+        sshd=["Subsystem sftp echo subsystem"]),
+    "subsystem_that_is_refused": lambda place: Case("-s", command="nosuch",
+        status=DENIED),
+    "no_sessions": lambda place: Case(sshd=["MaxSessions 0"], status=DENIED),
+    "status_of_a_command": lambda place:
+        Case(command="echo out; echo err >&2; exit 3", status=3),
+    "command_of_40_kb": lambda place: Case(command="echo ran #" + "x" * 40000),
+    "no_command": lambda place: Case("-T", command="",
+        typed="echo ran; exit 4\n", status=4),
+    "terminal": lambda place: Case("-tt",
+        command="tty >/dev/null && echo terminal"),
+    "x11_that_is_refused": lambda place: Case("-X", env={"DISPLAY":
+        "127.0.0.1:9"}),
+    "forwardings": lambda place: Case("-L", "4444:127.0.0.1:2222", "-R",
+        "4445:127.0.0.1:2222", command="sleep 0.2; echo ran"),
+    "environment": lambda place: Case("-o", "SetEnv=BDP_TEST=x",
+        sshd=["AcceptEnv BDP_*"], command="echo $BDP_TEST"),
+    "compression": lambda place: Case("-C"),
+    "unknown_host_that_is_taken": lambda place: Case(drop=["Strict",
+        "BatchMode"], seen=[Prompts(place, "echo yes")]),
+    # Only the key exchange goes to it.
+    "unknown_host_that_is_not_taken": lambda place: Case(drop=["Strict",
+        "BatchMode"], seen=[Prompts(place, "echo no")], status=DENIED),
+    "new_keys_on_the_way": lambda place: Case("-o", "RekeyLimit=100K",
+        command="head -c 1000000 /dev/zero | "
+        "wc -c; head -c 400000 /dev/zero | tr '\\0' x"),
+}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -3,9 +3,7 @@ what sftp-server tells of a file's content."""
 
 import hashlib
 import os
-import random
 import re
-import shlex
 import signal
 import socket
 import struct
@@ -15,37 +13,30 @@ import time
 
 import pytest
 
-from sftp_tools import OURS, STOCK, SERVER, content, entries, \
-    make_tree, run, scp_argv
+from sftp_tools import OURS, STOCK, SERVER, content, run
+from sftp_wire import (CREATE, DENIED, FAILURE, FOR_READING, FOR_WRITING,
+                       HELLO, NO_FILE, UNSUPPORTED, Session, check_request,
+                       framed, open_request, read_request, string,
+                       write_request)
+from stream_place import place                          # noqa: F401
 
 SIZE = 3 << 20                      # bytes: a dozen requests
 PIECE = 4096                        # bytes: of which the server tells a digest
 BOTH = pytest.mark.parametrize("direction", ["get", "put"])
 
-pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
-                                reason="no build/openssh: see \"make openssh\"")
-
 
 @pytest.fixture
-def resume(tmp_path):
+def resume(place):
     """resume(direction, ...): scp -Z from "source" to "dest"; its status, what
     it said, and the bytes of content that went over the connection."""
-    source, dest = tmp_path / "source", tmp_path / "dest"
-    source.write_bytes(content(SIZE))
+    place.source.write_bytes(content(SIZE))
 
     def go(direction, *options, server=SERVER):
-        log, program = tmp_path / "log", tmp_path / "server"
-        program.write_text(f"#!/bin/sh\nexec {shlex.quote(server)} -e -l debug "
-                           f"2> {shlex.quote(str(log))}\n")
-        program.chmod(0o755)
-        ends = (f"x:{source}", dest) if direction == "get" else \
-            (source, f"x:{dest}")
-        status, error = run(scp_argv(program, "-Z", *options, *ends), tmp_path)
-        moved = sum(map(int, re.findall(
-            r"(?:sent data|write .* off \d+) len (\d+)", log.read_text())))
-        return status, error, moved
+        place.serve(server=server)
+        return *place.copy("scp", direction, "-Z", *options, streams=1), \
+            place.sent()
 
-    go.source, go.dest, go.log = source, dest, tmp_path / "log"
+    go.source, go.dest, go.log = place.source, place.dest, place.path / "log"
     return go
 
 
@@ -184,62 +175,6 @@ def test_large_ones_without_digests(resume, direction, have, differs, kept):
     assert resume.dest.read_bytes() == resume.source.read_bytes()
 
 
-def progress(path):
-    """Bytes that are there, of a file or of a tree."""
-    if not path.is_dir():
-        return path.stat().st_size if path.exists() else 0
-    return sum(os.path.getsize(os.path.join(folder, name))
-               for folder, _, names in os.walk(path) for name in names)
-
-
-def killed(argv, dest, at):
-    """Runs argv and kills it once dest has `at` bytes. Returns whether it was
-    killed."""
-    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE)
-    end = time.monotonic() + 300
-    while process.poll() is None and progress(dest) < at:
-        assert time.monotonic() < end
-    process.send_signal(signal.SIGKILL)
-    error = process.communicate()[1]
-    assert process.returncode in (0, -signal.SIGKILL), error
-    return process.returncode != 0
-
-
-@BOTH
-def test_killed_at_50_points(tmp_path, direction):
-    source, dest = tmp_path / "source", tmp_path / "dest"
-    source.write_bytes(content(24 << 20))
-    ends = (f"x:{source}", dest) if direction == "get" else \
-        (source, f"x:{dest}")
-    argv = scp_argv(SERVER, "-Z", "-l", "2000000", *ends)   # kbit/s
-    points, kills = random.Random(1), 0
-    while kills < 50:
-        have = progress(dest)
-        if killed(argv, dest, points.randint(have, source.stat().st_size)):
-            kills += 1
-        if points.random() < 0.3:
-            assert run(argv, tmp_path) == (0, "")
-            assert dest.read_bytes() == source.read_bytes()
-            dest.unlink()
-    assert run(argv, tmp_path) == (0, "")
-    assert dest.read_bytes() == source.read_bytes()
-
-
-@BOTH
-def test_tree_that_was_killed(tmp_path, direction):
-    tree, into = make_tree(tmp_path / "tree"), tmp_path / "into"
-    into.mkdir()
-    ends = (f"x:{tree}", into) if direction == "get" else (tree, f"x:{into}")
-    argv = scp_argv(SERVER, "-rpZ", *ends)
-    size, kills = progress(tree), 0
-    for part in (0.1, 0.3, 0.5, 0.7, 0.9):
-        kills += killed(argv, into, part * size)
-    assert kills >= 3
-    assert run(argv, tmp_path) == (0, "")
-    assert entries(into / "tree") == entries(tree)
-
-
 @pytest.mark.parametrize("argv,words", [
     (["-ZO", "a", "b"], "-Z needs the SFTP protocol"),
     (["-Z", "h1:a", "h2:b"], "-Z copies from or to this machine"),
@@ -252,97 +187,9 @@ def test_refused(tmp_path, argv, words):
 
 # sftp-server, by its protocol
 
-INIT = struct.pack(">BI", 1, 3)
-
-
-def framed(*bodies):
-    return b"".join(struct.pack(">I", len(body)) + body for body in bodies)
-
-
-class Session:
-    """Sends requests as they are, and reads what comes back. Those in ahead
-    go out before the server has said its version."""
-
-    def __init__(self, *options, server=SERVER, ahead=(), stderr=None):
-        self.process = subprocess.Popen([server, *options],
-                                        stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, bufsize=0,
-                                        stderr=stderr)
-        deadline = threading.Timer(120, self.process.kill)
-        deadline.start()
-        self.send(INIT, *ahead)
-        version = self.receive()
-        deadline.cancel()
-        assert version[:5] == struct.pack(">BI", 2, 3)
-        self.extensions = version[5:]
-
-    def send(self, *bodies):
-        data = memoryview(framed(*bodies))
-        while data:
-            data = data[self.process.stdin.write(data):]
-
-    def read(self, count):
-        data = b""
-        while len(data) < count:
-            data += self.process.stdout.read(count - len(data))
-        return data
-
-    def receive(self):
-        return self.read(struct.unpack(">I", self.read(4))[0])
-
-    def ask(self, body):
-        self.send(body)
-        return self.receive()
-
-    def open(self, path, kind=3, flags=1):
-        reply = self.ask(open_request(path, flags, kind))
-        assert reply[:5] == struct.pack(">BI", 102, 7)
-        return reply[9:]
-
-    def memory(self, name):
-        """kB, of a line in the process's status"""
-        with open(f"/proc/{self.process.pid}/status") as f:
-            return int(re.search(rf"{name}:\s+(\d+) kB", f.read()).group(1))
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        try:
-            assert self.process.wait(60) == 0
-        finally:
-            self.process.kill()
-
-    def check(self, handle, algs, start, length, block):
-        """The digests, or the status"""
-        reply = self.ask(check_request(handle, algs, start, length, block))
-        kind, number = struct.unpack(">BI", reply[:5])
-        assert number == 8
-        if kind == 101:
-            return struct.unpack(">I", reply[5:9])[0]
-        head = string(b"check-file") + string(b"sha256")
-        assert kind == 201 and reply[5:].startswith(head)
-        return reply[5 + len(head):]
-
-
-def string(data):
-    data = os.fsencode(data)
-    return struct.pack(">I", len(data)) + data
-
-
-def open_request(path, flags, kind=3):
-    tail = struct.pack(">II", flags, 0) if kind == 3 else b""
-    return struct.pack(">BI", kind, 7) + string(path) + tail
-
-
-def check_request(handle, algs, start, length, block):
-    return struct.pack(">BI", 200, 8) + string(b"check-file-handle") + \
-        string(handle) + string(algs) + \
-        struct.pack(">QQI", start, length, block)
-
-
 @pytest.fixture
 def session(request):
-    session = Session(*getattr(request, "param", ()))
+    session = Session(SERVER, *getattr(request, "param", ()))
     yield session
     session.end()
 
@@ -351,10 +198,6 @@ def read_only_too(name, **kwargs):
     """Both as it is, and with the option -R."""
     return pytest.mark.parametrize(name, [(), ("-R",)],
                                    ids=["writes", "reads-only"], **kwargs)
-
-
-READ, WRITE, CREATE = 1, 2, 8                   # SSH_FXF_*
-NO_SUCH_FILE, DENIED, FAILURE, UNSUPPORTED = 2, 3, 4, 8
 
 
 def test_check_file(tmp_path, session):
@@ -409,7 +252,7 @@ def test_check_file_tells_of_no_few_bytes(tmp_path, session):
 def test_check_file_is_named_by_a_list(tmp_path, options, allowed):
     """If there is one."""
     (tmp_path / "file").write_bytes(b"secret")
-    session = Session(*options)
+    session = Session(SERVER, *options)
     assert (b"check-file" in session.extensions) == allowed
     handle = session.open(tmp_path / "file")
     assert session.check(handle, "sha256", 0, 0, 0) == \
@@ -421,7 +264,7 @@ def test_check_file_is_logged(tmp_path):
     """Once a file, and what was read for it as read."""
     (tmp_path / "file").write_bytes(content(700000))
     with open(tmp_path / "log", "w") as log:
-        session = Session("-e", "-l", "info", stderr=log)
+        session = Session(SERVER, "-e", "-l", "info", stderr=log)
     handle = session.open(tmp_path / "file")
     for start in (0, 300000):
         session.check(handle, "sha256", start, 0, 0)
@@ -435,13 +278,12 @@ def test_check_file_is_logged(tmp_path):
 def test_check_file_of_what_is_open_for_writing(tmp_path, session):
     """Refused with what a read is refused with."""
     (tmp_path / "file").write_bytes(b"secret")
-    handle = session.open(tmp_path / "file", flags=WRITE)
-    assert session.ask(struct.pack(">BI", 5, 9) + string(handle) +
-                       struct.pack(">QI", 0, 1))[5:9] == \
-        struct.pack(">I", NO_SUCH_FILE)
-    assert session.check(handle, "sha256", 0, 1, 0) == NO_SUCH_FILE
-    assert session.check(handle, "sha256", 6, 0, 0) == NO_SUCH_FILE
-    handle = session.open(tmp_path / "file", flags=READ | WRITE)
+    handle = session.open(tmp_path / "file", flags=FOR_WRITING)
+    assert session.ask(read_request(9, handle, 0, 1))[5:9] == \
+        struct.pack(">I", NO_FILE)
+    assert session.check(handle, "sha256", 0, 1, 0) == NO_FILE
+    assert session.check(handle, "sha256", 6, 0, 0) == NO_FILE
+    handle = session.open(tmp_path / "file", flags=FOR_READING | FOR_WRITING)
     assert session.check(handle, "sha256", 0, 0, 0) == \
         hashlib.sha256(b"secret").digest()
 
@@ -481,11 +323,10 @@ def test_client_that_has_gone(tmp_path, end, options):
     """Nobody waits for the digests that it asked for: minutes of CPU time."""
     (tmp_path / "file").touch()
     os.truncate(tmp_path / "file", 32 << 20)
-    session = Session(*options)
+    session = Session(SERVER, *options)
     handle = session.open(tmp_path / "file")
-    body = check_request(handle, "sha256", 0, 0, 0)
-    session.process.stdin.write(
-        (struct.pack(">I", len(body)) + body) * 600)    # a pipe takes 64 KiB
+    session.process.stdin.write(framed(*[               # a pipe takes 64 KiB
+        check_request(handle, "sha256", 0, 0, 0)] * 600))
     session.receive()                       # it is at work
     if end != "stdout":
         session.process.stdin.close()
@@ -507,7 +348,8 @@ def test_client_that_left_at_once(tmp_path, what):
     large.touch()
     os.truncate(large, 256 << 20)
     first, second = struct.pack(">I", 0), struct.pack(">I", 1)   # handles
-    sent = [INIT, open_request(large, READ), open_request("/dev/null", WRITE)]
+    sent = [HELLO, open_request(large, FOR_READING),
+            open_request("/dev/null", FOR_WRITING)]
     sent += {
         "digest": [check_request(first, "sha256", 0, 32 << 20, 0)] * 450,
         "copy": [struct.pack(">BI", 200, 7) + string("copy-data") +
@@ -531,7 +373,7 @@ def test_client_that_asks_at_once():
     """It sends all its requests with INIT before it reads a reply. The server
     goes on taking requests, as stock's does."""
     count = 60000
-    session = Session(ahead=[struct.pack(">BI", 17, i) + string("/")
+    session = Session(SERVER, ahead=[struct.pack(">BI", 17, i) + string("/")
                              for i in range(count)])
     for i in range(count):
         assert session.receive()[:5] == struct.pack(">BI", 105, i)
@@ -540,13 +382,11 @@ def test_client_that_asks_at_once():
 
 def test_client_that_writes_fast(tmp_path, session):
     """What it sends waits in the pipe, not in the server's memory."""
-    handle = session.open(tmp_path / "file", flags=WRITE | CREATE)
+    handle = session.open(tmp_path / "file", flags=FOR_WRITING | CREATE)
     before, size, count = session.memory("VmHWM"), 32 << 10, 2000
     for sent in range(count):
-        session.send(struct.pack(">BI", 6, sent) + string(handle) +
-                     struct.pack(">Q", sent * size) + string(bytes(size)))
-    for sent in range(count):
-        assert session.receive()[:9] == struct.pack(">BII", 101, sent, 0)
+        session.send(write_request(sent, handle, sent * size, bytes(size)))
+    session.are_written(count)
     assert os.path.getsize(tmp_path / "file") == count * size
     grown = session.memory("VmHWM") - before
     assert grown < 3 << 10, f"{grown} kB"
@@ -555,15 +395,13 @@ def test_client_that_writes_fast(tmp_path, session):
 def test_client_that_reads_late(tmp_path, session):
     """It sends all its requests before it reads a reply, far more than a pipe
     holds replies of: the server goes on taking requests, as stock's does."""
-    handle = session.open(tmp_path / "file", flags=WRITE | CREATE)
+    handle = session.open(tmp_path / "file", flags=FOR_WRITING | CREATE)
     count = 20000                       # 480 KB of replies
     deadline = threading.Timer(60, session.process.kill)
     deadline.start()
     for sent in range(count):
-        session.send(struct.pack(">BI", 6, sent) + string(handle) +
-                     struct.pack(">Q", sent) + string(b"."))
-    for sent in range(count):
-        assert session.receive()[:9] == struct.pack(">BII", 101, sent, 0)
+        session.send(write_request(sent, handle, sent, b"."))
+    session.are_written(count)
     deadline.cancel()
 
 
@@ -571,16 +409,14 @@ def test_client_that_reads_late(tmp_path, session):
 def test_client_that_writes_and_reads_late(tmp_path, session, count, size):
     """Once 256 KiB of replies wait, too, the server takes no more of what it
     is sent than it can process, large requests or small ones."""
-    handle = session.open(tmp_path / "file", flags=WRITE | CREATE)
+    handle = session.open(tmp_path / "file", flags=FOR_WRITING | CREATE)
     before = session.memory("VmHWM")
-    body = string(handle) + struct.pack(">Q", 0) + string(bytes(size))
     deadline = threading.Timer(120, session.process.kill)
     deadline.start()
     for sent in range(count):
-        session.send(struct.pack(">BI", 6, sent) + body)
+        session.send(write_request(sent, handle, 0, bytes(size)))
     grown = session.memory("VmHWM") - before
-    for sent in range(count):
-        assert session.receive()[:9] == struct.pack(">BII", 101, sent, 0)
+    session.are_written(count)
     deadline.cancel()
     assert grown < 4 << 10, f"{grown} kB"
 
@@ -594,10 +430,9 @@ def test_client_that_never_reads(tmp_path, session):
     size, stdin = 200 << 10, session.process.stdin
     os.set_blocking(stdin.fileno(), False)
     for sent in range(4000):            # 800 MB of replies
-        body = struct.pack(">BI", 5, sent) + string(handle) + \
-            struct.pack(">QI", sent * size % (1 << 30), size)
         # One by one: sftp-server looks at one message each time it wakes
-        if not stdin.write(struct.pack(">I", len(body)) + body):
+        if not stdin.write(framed(read_request(
+                sent, handle, sent * size % (1 << 30), size))):
             break
         time.sleep(0.0005)
     assert 1000 < sent < 3999

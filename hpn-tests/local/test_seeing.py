@@ -14,12 +14,12 @@ from signal import SIGKILL, SIGTERM
 
 import pytest
 
-from loopback import (OURS, PORT, STOCK, place,      # noqa: F401
-                      read, wait_until)
+from loopback import (FRONT, OURS, PORT, STOCK, Relay,  # noqa: F401
+                      place, read, wait_until)
 
 MIB = 1024 * 1024
 SOME = 3 * MIB
-RELAY_PORT, FRONT, BACK = 2300, 5000, 5001
+NEAR, FAR = 5000, 5001          # ends of a forwarding
 DELAYS_S = (0.1, 0.4, 1.6)              # of the relay, each way
 HOST = "root@127.0.0.1"
 CLOSING = (r"channel \d+: peak window (\d+), least rtt \d+\.\d ms, "
@@ -164,10 +164,9 @@ def test_sender_waits_for_data(place):
 def test_sender_waits_for_the_connection(place):
     """It is on a path that takes 5 MB/s."""
     place.sshd()
-    relay = Relay(place, wait_s=0.01, at_once=50000)
+    Relay(place, delay_s=DELAYS_S[0], rate=5e6)
     window, path, no_data = sender(place, "cat >/dev/null", ALL_AT_ONCE,
-                                   port=RELAY_PORT)
-    relay.close()
+                                   port=FRONT)
     assert path > 50 and window < 50 and no_data < 50
 
 
@@ -201,71 +200,6 @@ def test_which_buffer_limited_tcp(place, sizes, remedy):
             assert found[0][2] == remedy, found
 
 
-class Relay:
-    """A path of twice the delay, forwarded at this end: to TCP it is a short
-    one."""
-
-    def __init__(self, place, delay_s=DELAYS_S[0], wait_s=0, at_once=MIB):
-        """It takes at_once bytes, and waits before it takes more."""
-        self.place, self.delay_s = place, delay_s
-        self.wait_s, self.at_once = wait_s, at_once
-        self.listener = place.inside(
-            lambda: socket.create_server(("127.0.0.1", RELAY_PORT)))
-        if wait_s:
-            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
-                                     2 * at_once)
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def serve(self):
-        try:
-            while True:
-                near = self.listener.accept()[0]
-                far = self.place.inside(
-                    lambda: socket.create_connection(("127.0.0.1", PORT)))
-                for a, b in ((near, far), (far, near)):
-                    a.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    self.delay(a, b)
-        except OSError:
-            return                      # closed
-
-    def delay(self, a, b):
-        queue, more = [], threading.Condition()
-
-        def take():
-            data = b"."
-            while data:
-                time.sleep(self.wait_s)
-                try:
-                    data = a.recv(self.at_once)
-                except OSError:
-                    data = b""
-                with more:
-                    queue.append((time.monotonic() + self.delay_s, data))
-                    more.notify()
-
-        def give():
-            data = b"."
-            while data:
-                with more:
-                    more.wait_for(lambda: queue)
-                    due_s, data = queue.pop(0)
-                time.sleep(max(0, due_s - time.monotonic()))
-                try:
-                    if data:
-                        b.sendall(data)
-                    else:
-                        b.shutdown(socket.SHUT_WR)
-                except OSError:
-                    data = b""
-
-        for body in (take, give):
-            threading.Thread(target=body, daemon=True).start()
-
-    def close(self):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-
-
 def reasons(log):
     """Those that the lines give, and the most that came in a round trip
     (bytes). Each adjust has its line."""
@@ -283,9 +217,9 @@ def reasons_until(place, wanted, transfer):
     reason that is wanted: what comes in a round trip of it is as much as that
     takes, however slow this machine is."""
     for delay_s in DELAYS_S:
-        relay = Relay(place, delay_s)
-        found, most = reasons(transfer(RELAY_PORT))
-        relay.close()
+        relay = Relay(place, delay_s=delay_s)
+        found, most = reasons(transfer(FRONT))
+        relay.said()
         if wanted in found or most >= REASONS[wanted]:
             break
     assert wanted in found, f"{most} bytes in a round trip"
@@ -352,14 +286,14 @@ def test_escape(place):
     """~# has a line more under a forwarding, and none under a terminal."""
     place.sshd()
     ssh = place.start(
-        place.ssh("-tt", f"-L{FRONT}:127.0.0.1:{BACK}", HOST, "cat"),
+        place.ssh("-tt", f"-L{NEAR}:127.0.0.1:{FAR}", HOST, "cat"),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=open(place.path("err"), "w"))
-    back = place.inside(lambda: socket.create_server(("127.0.0.1", BACK)))
-    wait_until("the forwarding", lambda: f":{FRONT} " in
+    back = place.inside(lambda: socket.create_server(("127.0.0.1", FAR)))
+    wait_until("the forwarding", lambda: f":{NEAR} " in
                place.run(["ss", "-Htln"]).stdout)
     front = place.inside(
-        lambda: socket.create_connection(("127.0.0.1", FRONT)))
+        lambda: socket.create_connection(("127.0.0.1", NEAR)))
     source = back.accept()[0]
     thread = threading.Thread(target=source.sendall, args=(bytes(SOME),))
     thread.start()

@@ -8,19 +8,16 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
+from loopback import SLOW_PATH, wait_until
 from sftp_tools import (HERE, LARGE, OURS, SERVER, SMALL, STOCK, client,
                         content, copy, digests, entries, hears_interrupts,
                         make_tree, run, scp, sftp)
 
 ODD = os.path.join(HERE, "odd_sftp_server.py")
 MIB = 1 << 20
-
-pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
-                                reason="no build/openssh: see \"make openssh\"")
 
 
 @pytest.fixture
@@ -375,8 +372,8 @@ def test_requests_do_not_wait_for_each_other(tmp_path, odd):
     it is known that the path takes them."""
     (tmp_path / "source").write_bytes(content(40 << 20))
     server = tmp_path / "far"
-    server.write_text(f"#!/bin/sh\nexec {sys.executable} -B "
-                      f"{HERE}/slow_path.py late 0.05 {odd('no-limits')}\n")
+    server.write_text(f"#!/bin/sh\nexec {sys.executable} -B {SLOW_PATH} "
+                      f"0.05 {odd('no-limits')}\n")
     server.chmod(0o755)
     assert sftp(tmp_path, str(server), "get source copy\n") == (0, "")
     assert filecmp.cmp(tmp_path / "source", tmp_path / "copy", shallow=False)
@@ -516,13 +513,6 @@ def test_file_shorter_than_its_size(tmp_path, tool):
     assert re.fullmatch(r"\d+\n", (tmp_path / "copy").read_text())
 
 
-def wait_for(what, timeout_s=300):
-    end = time.monotonic() + timeout_s
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def group_has_ended(group):
     try:
         os.killpg(group, 0)
@@ -552,11 +542,12 @@ def test_interrupted(tmp_path, odd, tool, direction, signum, send):
                                    start_new_session=True,
                                    preexec_fn=hears_interrupts)
     try:
-        wait_for(lambda: dest.is_dir() and len(os.listdir(dest)) > 50)
+        wait_until("files", lambda: dest.is_dir() and
+                   len(os.listdir(dest)) > 50)
         send(process.pid, signum)
         _, error = process.communicate(timeout=300)
         assert process.returncode == 1
-        wait_for(lambda: group_has_ended(process.pid))
+        wait_until("its end", lambda: group_has_ended(process.pid))
     finally:
         if not group_has_ended(process.pid):
             os.killpg(process.pid, signal.SIGKILL)

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from sftp_tools import (BUILD, OURS, STOCK, SERVER, content, copy, entries,
+from sftp_tools import (BUILD, OURS, STOCK, content, copy, entries,
                         make_tree)
 
 SERVERS = {
@@ -15,9 +15,6 @@ SERVERS = {
     "green-end": ("/usr/libexec/gesftpserver", "see gesftpserver"),
     "go": (f"{BUILD}/gosftp/sftp-server", "see \"make gosftp\""),
 }
-
-pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
-                                reason="no build/openssh: see \"make openssh\"")
 
 
 @pytest.fixture(scope="module")

@@ -9,27 +9,12 @@ import time
 
 import pytest
 
-from stream_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place, looks_complete,
-                        tree)
 from loopback import status_kib
-from sftp_tools import SERVER, content, digests, run
+from sftp_tools import SERVER, digests
+from stream_place import (BOTH, MIB, SLOW, TOOLS, fill,       # noqa: F401
+                          looks_complete, place, tree)
 
 STREAM_KIB = 3072               # a stream's messages, and some more
-
-pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
-                                reason="no build/openssh: see \"make openssh\"")
-
-
-@pytest.fixture
-def place(tmp_path):
-    return Place(tmp_path)
-
-
-def fill(place, what):
-    if what == "tree":
-        tree(place.source, 60)
-    else:
-        place.source.write_bytes(content(SIZE))
 
 
 # As over one connection
@@ -107,18 +92,11 @@ def test_disk_full_in_a_tree(place, direction):
     """Each file that isn't complete is named, and is a beginning of its
     source."""
     tree(place.source, 60)
-    small, left = place.path / "small", place.path / "left"
-    small.mkdir()
-    mount = ["unshare", "-m", "sh", "-c",
-             'mount -t tmpfs -o size=24m none "$0" && "$@"; '
-             's=$?; cp -r "$0/dest" "$0/../left"; exit $s', str(small)]
-    if run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0"',
-            str(small)], place.path)[0] != 0:
-        pytest.skip("no file system of its own for a test")
+    left = place.path / "left"
     # 5 MB/s: all streams are there long before the disk is full.
-    argv, _ = place.argv("scp", direction, place.source, small / "dest",
-                         "-l40000")
-    status, error = run([*mount, *map(str, argv)], place.path)
+    argv, _ = place.argv("scp", direction, place.source,
+                         place.path / "small" / "dest", "-l40000")
+    status, error = place.on_small_disk(argv)
     assert status == 1
     assert ("No space left" if direction == "get" else "Failure") in error
     assert len(place.pids()) == 4

@@ -13,11 +13,10 @@ import pytest
 
 from stream_place import (BOTH, MIB, SIZE, kill, kills, made_long_ago, missing,
                           pretenders, sent_in, sent_little, tree, wait_for)
-from loopback import (OURS, PORT, STOCK, open_files,    # noqa: F401
-                      place, read)
-from sftp_tools import SERVER, content, digests
+from loopback import (OURS, PORT, SLOW_PATH, STOCK,     # noqa: F401
+                      open_files, place, read)
+from sftp_tools import content, digests
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 STREAMS = 4
 LATE_S = 0.002                  # each way
 LASTS = "-l80000"               # 10 MB/s, until all logins are there
@@ -27,9 +26,6 @@ FAR_STREAMS = 8
 FAR_LATE_S = 0.1
 FAR_SIZE = 288 * MIB
 FAR_RATE = "-l640000"           # 80 MB/s: a BDP of 15 MiB
-
-pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
-                                reason="no build/openssh: see \"make openssh\"")
 
 
 class Flows:
@@ -45,8 +41,7 @@ class Flows:
         here.sshd(build, f"Subsystem sftp exec {build}/sftp-server -e -l debug "
                   f"2>> {self.log}")
         self.script("relay", f'echo "$$ ${{FURTHER-0}}" >> {self.told}\n'
-                    f"exec {sys.executable} -B {HERE}/slow_path.py relay "
-                    f"{PORT} {late_s}")
+                    f"exec {sys.executable} -B {SLOW_PATH} {late_s} {PORT}")
         self.script("ssh", 'case " $* " in *" -oBatchMode=yes "*)\n'
                     'export FURTHER=1; set -- -oServerAliveInterval=1 "$@"\n'
                     f'esac\nexec {OURS}/ssh "$@"')

@@ -2,15 +2,9 @@
 modes that test_streams.py has not: with -p, by sftp, while scp -Z resumes, and
 with files that are larger than what it may send again."""
 
-import os
-
 import pytest
 
 from stream_place import BOTH, LARGE_SLOW, SLOW, Place, killed_at_any_moment
-from sftp_tools import SERVER
-
-pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
-                                reason="no build/openssh: see \"make openssh\"")
 
 
 @pytest.mark.parametrize("mode,direction,what", [
@@ -29,3 +23,11 @@ def test_killed_at_any_moment(tmp_path, mode, direction, what):
 def test_killed_with_a_large_file(tmp_path, direction, streams):
     killed_at_any_moment(Place(tmp_path), direction, "large", f"{streams} ",
                          2.4, LARGE_SLOW, usual=1, streams=streams)
+
+
+@pytest.mark.parametrize("mode,what", [("-Z", "file"), ("-Z -p", "tree")])
+@BOTH
+def test_killed_with_one_stream(tmp_path, direction, mode, what):
+    """While it copies, and while it resumes"""
+    killed_at_any_moment(Place(tmp_path), direction, what, f"{mode} one ", 0.6,
+                         SLOW, *mode.split(), usual=5, streams=1)

@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from stream_place import (BOTH, LARGE, MIB, SIZE, SLOW, TOOLS, Place,
-                          begin, goes_on, kill, killed_at_any_moment, logins,
-                          missing, tree, wait_for)
+from stream_place import (BOTH, LARGE, MIB, SIZE, SLOW, TOOLS,   # noqa: F401
+                          begin, fill, goes_on, kill, killed_at_any_moment,
+                          logins, missing, place, tree, wait_for)
 from loopback import (needs_root, place as loopback_place,  # noqa: F401
                       read)
 from sftp_tools import (OURS, SERVER, STOCK, content, digests, entries,
@@ -23,14 +23,6 @@ from sftp_tools import (OURS, SERVER, STOCK, content, digests, entries,
 
 BAD_STREAM = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "bad_stream.py")
-
-pytestmark = pytest.mark.skipif(not os.path.exists(SERVER),
-                                reason="no build/openssh: see \"make openssh\"")
-
-
-@pytest.fixture
-def place(tmp_path):
-    return Place(tmp_path)
 
 
 @pytest.fixture
@@ -148,10 +140,7 @@ def test_options_of_earlier_versions(large, option, streams):
 @BOTH
 @pytest.mark.parametrize("what", ["file", "tree"])
 def test_the_limit_is_for_the_sum(place, direction, what):
-    if what == "tree":
-        tree(place.source, 60)
-    else:
-        place.source.write_bytes(content(SIZE))
+    fill(place, what)
     began = time.monotonic()
     assert place.copy("scp", direction, "-l160000") == (0, "")
     assert time.monotonic() - began > 0.7 * SIZE * 8 / 160e6
@@ -202,14 +191,7 @@ def test_which_streams_are_lost(large, more, why):
 
 def test_a_stream_that_answers_nothing(large):
     """It introduces itself as the first one does, and that is all."""
-    with subprocess.Popen([SERVER, "-e"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as server:
-        server.stdin.write(b"\0\0\0\5\1\0\0\0\3")
-        server.stdin.flush()
-        hello = 4 + int.from_bytes(server.stdout.read(4), "big")
-        server.stdin.close()
-    large.serve(more=f"{SERVER} -e | (head -c {hello}; "
-                "exec cat > /dev/null); exit")
+    large.serve(more=f"exec {BAD_STREAM} silent {SERVER} -e")
     assert large.copy("scp", "put", SLOW, streams=2) == (0, "")
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     assert len(large.pids()) == 2
@@ -217,17 +199,14 @@ def test_a_stream_that_answers_nothing(large):
 
 def test_a_stream_whose_server_hangs(large):
     """The others copy what it has left, 60 s later."""
-    argv, _ = large.argv("scp", "put", large.source, large.dest, "-l4000",
-                         "-v", streams=3)
-    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
-                          text=True) as client:
-        wait_for(lambda: len(large.pids()) == 3 and
-                 large.dest.exists() and large.dest.stat().st_size > MIB)
-        os.kill(hangs := large.pids()[1], signal.SIGSTOP)
-        try:
-            error = client.communicate(timeout=200)[1]
-        finally:
-            kill([hangs])
+    client = begin(large, "scp", "put", "-l4000", "-v", streams=3)
+    wait_for(lambda: len(large.pids()) == 3 and
+             large.dest.exists() and large.dest.stat().st_size > MIB)
+    os.kill(hangs := large.pids()[1], signal.SIGSTOP)
+    try:
+        error = client.communicate(timeout=200)[1]
+    finally:
+        kill([hangs])
     assert client.returncode == 0
     assert re.findall(r"stream \d is not used: (.*)", error)[:1] == \
         ["it does not answer"]
@@ -266,10 +245,7 @@ def test_a_stream_that_is_lost_before_its_close_is_answered(large):
 @pytest.mark.parametrize("limit,least,most", [(12, 1, 1), (24, 2, 7)])
 def test_few_descriptors(place, direction, what, limit, least, most):
     """Streams leave some for files."""
-    if what == "tree":
-        tree(place.source, 60)
-    else:
-        place.source.write_bytes(content(SIZE))
+    fill(place, what)
     argv, _ = place.argv("scp", direction, place.source, place.dest,
                          "-l160000", streams=8)
     assert run(["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh",
@@ -321,19 +297,12 @@ def test_another_machine_and_a_tree(place, direction):
 @pytest.mark.parametrize("what", ["file", "tree"])
 def test_a_stream_is_lost(place, direction, what):
     """What it had is copied over the others."""
-    if what == "tree":
-        tree(place.source)
-    else:
-        place.source.write_bytes(content(SIZE))
-    argv, _ = place.argv("scp", direction, place.source, place.dest,
-                         "-l160000")
-    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
-                          text=True) as client:
-        wait_for(lambda: len(place.pids()) == 4)
-        time.sleep(0.3)
-        for pid in place.pids()[1:3]:
-            os.kill(pid, signal.SIGKILL)
-        error = client.communicate(timeout=100)[1]
+    fill(place, what)
+    client = begin(place, "scp", direction, "-l160000")
+    wait_for(lambda: len(place.pids()) == 4)
+    time.sleep(0.3)
+    kill(place.pids()[1:3])
+    error = client.communicate(timeout=100)[1]
     assert client.returncode == 0, error
     assert digests(place.dest) == digests(place.source)
 
@@ -379,17 +348,9 @@ def test_streams_that_are_not_needed_yet(large):
 @BOTH
 def test_disk_full(large, direction):
     """One error, and what is left is a beginning of the source."""
-    small = large.path / "small"
-    small.mkdir()
-    mount = ["unshare", "-m", "sh", "-c",
-             'mount -t tmpfs -o size=24m none "$0" && "$@"; '
-             's=$?; cp "$0/dest" "$0/../left"; exit $s', str(small)]
-    if run(["unshare", "-m", "sh", "-c",
-            'mount -t tmpfs none "$0"', str(small)], large.path)[0] != 0:
-        pytest.skip("no file system of its own for a test")
-    argv, _ = large.argv("scp", direction, large.source, small / "dest", SLOW)
-    # Both ends are there.
-    status, error = run([*mount, *map(str, argv)], large.path)
+    argv, _ = large.argv("scp", direction, large.source,
+                         large.path / "small" / "dest", SLOW)
+    status, error = large.on_small_disk(argv)
     assert status == 1
     assert ("No space left" if direction == "get" else "Failure") in error
     assert len(error.splitlines()) <= 2
@@ -403,18 +364,14 @@ def test_disk_full(large, direction):
 def test_a_source_that_changes_its_size(large, direction, by):
     """As with one stream: an error if it shrinks; what it grew by, is
     copied, too."""
-    argv, _ = large.argv("scp", direction, large.source, large.dest,
-                         "-l160000")
-    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
-                          text=True) as client:
-        wait_for(lambda: large.dest.exists() and
-                 large.dest.stat().st_size > MIB)
-        with open(large.source, "ab") as f:
-            if by > 0:
-                f.write(content(by, 3))
-            else:
-                f.truncate(SIZE + by)
-        error = client.communicate(timeout=100)[1]
+    client = begin(large, "scp", direction, "-l160000")
+    wait_for(lambda: large.dest.exists() and large.dest.stat().st_size > MIB)
+    with open(large.source, "ab") as f:
+        if by > 0:
+            f.write(content(by, 3))
+        else:
+            f.truncate(SIZE + by)
+    error = client.communicate(timeout=100)[1]
     if by > 0:
         assert (client.returncode, error) == (0, "")
         assert filecmp.cmp(large.source, large.dest, shallow=False)
@@ -444,14 +401,8 @@ def test_a_sparse_file(place):
 @BOTH
 def test_interrupted(large, tool, direction):
     """^C, to the whole group as from a terminal."""
-    argv, batch = large.argv(tool, direction, large.source, large.dest,
-                             "-l80000")
-    client = subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True,
-                              start_new_session=True,
-                              preexec_fn=hears_interrupts)
-    client.stdin.write(batch)
-    client.stdin.flush()
+    client = begin(large, tool, direction, "-l80000", how={
+        "start_new_session": True, "preexec_fn": hears_interrupts})
     wait_for(lambda: len(large.pids()) == 4)
     time.sleep(0.5)
     os.killpg(client.pid, signal.SIGINT)
@@ -484,14 +435,11 @@ def test_resume_sends_what_is_missing(place, direction, who):
     """And 64 MiB more, at most."""
     size, least = 160 * MIB, 96 * MIB
     place.source.write_bytes(content(size))
-    argv, _ = place.argv("scp", direction, place.source, place.dest,
-                         "-l800000")
-    with subprocess.Popen(list(map(str, argv)), stderr=subprocess.PIPE,
-                          text=True) as client:
-        wait_for(lambda: place.dest.exists() and
-                 place.dest.stat().st_blocks * 512 >= least)
-        kill([client.pid] if who == "client" else place.pids())
-        client.communicate(timeout=100)
+    client = begin(place, "scp", direction, "-l800000")
+    wait_for(lambda: place.dest.exists() and
+             place.dest.stat().st_blocks * 512 >= least)
+    kill([client.pid] if who == "client" else place.pids())
+    client.communicate(timeout=100)
     assert client.returncode != 0
     assert 0 < missing(place.source, place.dest) <= size - least + 8 * MIB
     assert goes_on(place, direction) == ""
@@ -586,5 +534,3 @@ def test_through_a_jump_host(login_place):
     done = ssh_copy(here, "put", f"-oProxyCommand={hop}", LOGINS)
     assert (done.returncode, done.stderr) == (0, "")
     assert logins(sshd) == 2 * 4
-
-

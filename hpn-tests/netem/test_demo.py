@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 
@@ -54,22 +53,6 @@ def test_demo():
         assert done.stdout.split("\nThe SHA-256")[0] in f.read()
     assert done.stdout.endswith("\n" + demo.where_and_next(
         os.path.relpath(folder, lab.TOP)) + "\n")
-
-
-def test_what_to_type_next():
-    """The files are named, and the commands exist."""
-    said = demo.where_and_next("build/demo")
-    assert re.findall(r"build/demo/\S+", said) == [
-        f"build/demo/{name}" for name in ("index.html", "window.png",
-                                          "results.json")]
-    with open(os.path.join(lab.TOP, "Makefile.in")) as f:
-        targets = re.findall(r"^## ([\w-]+):", f.read(), re.M)
-    with open(os.path.join(lab.TOP, "bootstrap")) as f:
-        verbs = re.search(r"usage: \./bootstrap ([\w|]+)", f.read())[1]
-    typed = re.findall(r"\bmake ([\w-]+)", said)
-    assert typed and set(typed) <= set(targets)
-    typed = re.findall(r"\./bootstrap (\w+)", said)
-    assert typed and set(typed) <= set(verbs.split("|"))
 
 
 def test_hint_when_segments_are_lost(tmp_path):

@@ -1,18 +1,13 @@
-"""Specifications: what is wrong in a row is an error before anything runs, and
-says what would be right; any rate and RTT is a path; raw TCP has all of it; the
-lab knows all fields, and README.md lists them."""
+"""Specifications: what would be measured otherwise than it says is an error
+before anything runs; any rate and RTT is a path; raw TCP has all of it; the
+lab knows all fields."""
 
 import os
 import re
-import shutil
-import subprocess
-import sys
 
 import pytest
 
 import lab
-import reference
-import requirements
 import scenarios
 import scene
 from checked import SpecError
@@ -25,60 +20,35 @@ def of(**fields):
 
 
 @pytest.mark.parametrize("fields, error", [
-    # fields and values that don't exist, with the nearest that does
-    ({"los": "0.1%"}, "no field 'los': did you mean 'loss'?"),
-    ({"nothing": 1}, "no field 'nothing': there is rate_mbit, rtt_us, "),
-    ({"tool": "spc"}, "tool: no tool 'spc': did you mean 'scp'?"),
-    ({"direction": "gett"}, "direction: no direction 'gett': did you mean "
-                            "'get'?"),
-    ({"via": "relai"}, "via: no way 'relai': did you mean 'relay'?"),
-    ({"cc": "cubik"}, "cc: no value 'cubik': did you mean 'cubic'?"),
-    ({"client": "pristin"}, "client: 'pristin' is not like openssh, "),
-    ({"stalls": {"wat": "path"}}, "stalls: no key 'wat': did you mean 'what'?"),
-    ({"stalls": {"what": "path"}}, "stalls: at is missing"),
-    ({"reader": {"rat": 5}}, "reader: no key 'rat': did you mean 'rate'?"),
-    ({"reader": {"rate": 5, "every_s": 1}}, "reader: no key 'every_s'"),
-    ({"changes": [[1, {"rtt_ms": 5}]]}, "changes: fields: no key 'rtt_ms': did "
-                                        "you mean 'rtt_us'?"),
+    # fields and values that don't exist, at each depth
+    ({"los": "0.1%"}, "no field 'los'"),
+    ({"tool": "spc"}, "tool: no tool 'spc'"),
+    ({"stalls": {"wat": "path"}}, "stalls: no key 'wat'"),
+    ({"changes": [[1, {"rtt_ms": 5}]]}, "changes: fields: no key 'rtt_ms'"),
+    ({"tcp_buffers": {"clent": "raised"}}, "tcp_buffers: no host 'clent'"),
     # values that can't be
     ({"loss": "0.1"}, "loss: '0.1' is not like"),
-    ({"loss": 0.1}, "loss: 0.1 is not like"),
-    ({"rate_mbit": 0}, "rate_mbit: 0 is not 0.1 to 100000 Mbit/s"),
     ({"rate_mbit": float("nan")}, "rate_mbit: nan is not"),
-    ({"rtt_us": -5}, "rtt_us: -5 is not whole, 10 to"),
     ({"rtt_us": 1.5}, "rtt_us: 1.5 is not whole"),
-    ({"bytes": True}, "bytes: True is not whole"),
-    ({"queue_packets": "many"}, "queue_packets: 'many' is not"),
-    ({"tcp_buffers": "defalt"}, "tcp_buffers: no value 'defalt': did you mean "
-                                "'default'?"),
-    ({"tcp_buffers": {"clent": "raised"}}, "tcp_buffers: no host 'clent': did "
-                                           "you mean 'client'?"),
-    ({"tcp_buffers": {"client": "64M"}}, "tcp_buffers: client: no value '64M'"),
-    ({"aqm": False}, "aqm: False is not True; without it, leave it out"),
+    ({"aqm": False}, "aqm: False is not True"),
     ({"pause": [5]}, "pause: [5] is not [bytes, seconds]"),
-    ({"pause": [5, -1]}, "pause: seconds: -1 is not 0 to"),
-    ({"ssh_options": "Compression yes"}, "is no list"),
-    ({"rate_mbit": None}, "rate_mbit is missing"),
+    ({"reader": {"rate": 5, "every_s": 1}}, "reader: no key 'every_s'"),
+    ({"stalls": {"what": "path"}}, "stalls: at is missing"),
     ({"server": None}, "server is missing"),
     # paths and transfers that can't be
-    ({"rtt_us": 10**7}, "a BDP of 1250 MB: TCP's buffers in the lab grow to "
-                        "512 MiB"),
+    ({"rtt_us": 10**7}, "a BDP of 1250 MB"),
     ({"changes": [[1, {"rate_mbit": 50000}]]}, "a BDP of 1250 MB"),
     ({"changes": [[2, {"down": 1}], [1, {"down": 0}]]}, "1 s comes after 2 s"),
     ({"queue_bdp": 1, "queue_packets": 9}, "only one can be"),
     ({"tool": "raw"}, "raw has no client: only ssh, scp"),
-    ({"tool": "scp", "reader": {"rate": 5}}, "scp has no reader: only raw"),
     ({"tool": "scp", "via": "L"}, "scp has no via L: only ssh"),
     ({"tool": "scp-3", "direction": "put"}, "scp-3 is a get"),
     ({"tool": "scp", "tree": [2, 3, 4]}, "bytes: the tree has 24"),
     ({"pause": [5, 1], "pace": [5, 1]}, "pause and pace: only one can be"),
-    ({"shell": {"every_s": 1}}, "shell: needs channels"),
     ({"second_channel": True}, "second_channel: needs a reader that stops"),
     ({"kill": {"end": "client", "at": 10**6}}, "kill: at 1000000 bytes, of"),
     ({"stalls": {"what": "path", "at": [1, 2], "seconds": [1]}}, "stalls: at "
-     "and seconds are of different lengths"),
-    ({"via": "jump", "stalls": {"what": "path", "at": [1], "seconds": [1]}},
-     "stalls: not via jump")])
+     "and seconds are of different lengths")])
 def test_wrong_transfer(fields, error):
     with pytest.raises(SpecError) as e:
         of(**fields)
@@ -86,17 +56,11 @@ def test_wrong_transfer(fields, error):
 
 
 @pytest.mark.parametrize("given, error", [
-    ({"must": {"goodputt": 0.9}}, "row 'x': must: no requirement 'goodputt': "
-                                  "did you mean 'goodput'?"),
     ({"must": {"steady": 95}}, "row 'x': must: steady: 95 is not 0 to 1"),
-    ({"must": {}}, "row 'x': must: {} is not"),
     ({"must": {"after_pause": 0.9}}, "after_pause: needs a transfer with pa"),
     ({"must": {"first_gb": 1.1}}, "first_gb: needs 1000000000 bytes, not "
                                   "1000000"),
-    ({"level": "nettem"}, "level: no level 'nettem': did you mean 'netem'?"),
-    ({"untill": "22"}, "no field 'untill': did you mean 'until'?"),
-    ({"seeds": 5}, "seeds: 5 is no list"),
-    ({"spec": {"tool": "ssh"}}, "is no transfer(...)"),
+    ({"level": "nettem"}, "level: no level 'nettem'"),
     ({"name": "self-is-well"}, "row 'self-is-well': is there already")])
 def test_wrong_row(given, error):
     before = list(scenarios.ROWS)
@@ -108,39 +72,19 @@ def test_wrong_row(given, error):
     assert scenarios.ROWS == before
 
 
-def test_wrong_scenario(monkeypatch):
+def test_two_scenarios_of_a_name(monkeypatch):
     monkeypatch.setattr(scene, "OTHER", {})
-    with pytest.raises(SpecError, match="did you mean 'check'"):
-        scene.scenario("x", "chekc", ours=of())
     scene.scenario("x", ours=of())
     with pytest.raises(SpecError, match="'x': is there already"):
         scene.scenario("x", ours=of(seed=2))
-
-
-def test_nothing_runs(tmp_path):
-    """With a wrong row in the table a run ends before its first test, and
-    shows the line."""
-    shutil.copytree(os.path.join(lab.TOP, "hpn-tests"),
-                    tmp_path / "hpn-tests")
-    wrong = 'row("x", "check", transfer("1g-200ms", los="1%"), {"times": 9})\n'
-    with open(tmp_path / "hpn-tests" / "netem" / "scenarios.py", "a") as f:
-        f.write(wrong)
-    done = subprocess.run(
-        [sys.executable, "-B", "hpn-tests/run.py", "hpn-tests/netem"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
-    assert done.stdout == "0 passed, 1 failed, 0 skipped\n"
-    assert "no field 'los': did you mean 'loss'?" in done.stderr
-    assert wrong.strip() in done.stderr
 
 
 # Paths
 
 @pytest.mark.parametrize("name, rate_mbit, rtt_us", [
     ("1g-200ms", 1000, 200000), ("500m-80ms", 500, 80000),
-    ("2.5g-600ms", 2500, 600000), ("2.3g-1.5s", 2300, 1500000),
-    ("1.5m-0.5ms", 1.5, 500), ("300k-2s", 0.3, 2000000),
-    ("10g-200us", 10000, 200)])
+    ("2.3g-1.5s", 2300, 1500000), ("1.5m-0.5ms", 1.5, 500),
+    ("300k-2s", 0.3, 2000000), ("10g-200us", 10000, 200)])
 def test_any_path(name, rate_mbit, rtt_us):
     path = link(name)
     assert (path.rate_mbit, path.rtt_us) == (rate_mbit, rtt_us)
@@ -151,15 +95,11 @@ def test_any_path(name, rate_mbit, rtt_us):
     assert (spec.cipher == AES) == (spec.bytes > GB)
 
 
-@pytest.mark.parametrize("name, error", [
-    ("1g", "no path '1g': a path is RATE-RTT, as 500m-80ms"),
-    ("1g-200", "no path"), ("1x-20ms", "no path"), ("-1g-20ms", "no path"),
-    ("0g-20ms", "rate_mbit: 0 is not"), ("1g-0.0001ms", "rtt_us: 0.1 is not"),
-    ("1g-1000s", "rtt_us: 1000000000 is not")])
-def test_no_path(name, error):
-    with pytest.raises(SpecError) as e:
+@pytest.mark.parametrize("name", ["1g", "1g-200", "1x-20ms", "-1g-20ms",
+                                  "0g-20ms", "1g-1000s"])
+def test_no_path(name):
+    with pytest.raises(SpecError):
         transfer(name)
-    assert error in str(e.value)
 
 
 def test_longer_slow_start():
@@ -184,8 +124,6 @@ def test_raw_has_the_path():
     assert len({raw_name(of(**{n: v})) for n, v in path.items()}) == len(path)
 
 
-# The lab, and the page
-
 def test_the_lab_knows_all_fields():
     """And reads no others."""
     read = set()
@@ -197,13 +135,3 @@ def test_the_lab_knows_all_fields():
         read |= set(re.findall(r"[\"'](\w+)[\"'] (?:not )?in spec", text))
     # lab/run has the seed; where ssh-keygen is, is no part of a transfer
     assert read - {"keygen"} == set(SPEC_FIELDS) - {"seed"}
-
-
-def test_page():
-    with open(reference.README) as f:
-        page = f.read()
-    assert page == reference.written(page), \
-        "run: python3 -B hpn-tests/netem/reference.py"
-    for name in (*SPEC_FIELDS, *requirements.REQUIREMENTS):
-        assert f"\n| `{name}` | " in page
-    assert all(r.measure.__doc__ for r in requirements.REQUIREMENTS.values())

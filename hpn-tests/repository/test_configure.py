@@ -6,13 +6,10 @@ import subprocess
 
 import pytest
 
+from loopback import OURS, STOCK, TOP
 from programs import without
+from tracked import read, tracked
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
-OURS = os.path.join(BUILD, "openssh")
-STOCK = os.path.join(BUILD, "stock")
 HEADERS = {"pam": "security/pam_appl.h", "libedit": "histedit.h",
            "selinux": "selinux/selinux.h", "usdt": "sys/sdt.h",
            "security-key-builtin": "fido.h"}
@@ -157,10 +154,9 @@ def test_tracepoint_is_a_switch(tmp_path, flags, there):
 
 def test_nothing_is_found_silently():
     """No source asks the compiler what headers it has."""
-    for name in sorted(os.listdir(f"{TOP}/openssh")):
-        if name.endswith((".c", ".h")):
-            with open(f"{TOP}/openssh/{name}") as f:
-                assert "__has_include" not in f.read(), name
+    names = tracked("openssh/*.[ch]")
+    assert "openssh/window/window-control.c" in names
+    assert not [name for name in names if "__has_include" in read(name)]
 
 
 def test_programs_without_channels():

@@ -6,12 +6,9 @@ import subprocess
 
 import pytest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
+from loopback import IN_TREE, OURS as TREE, TOP
+
 INSTALL = os.path.join(TOP, "openssh", "standalone", "install")
-IN_TREE = os.path.join(TOP, "hpn-tests", "lib", "in-tree")
-BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
-TREE = os.path.join(BUILD, "openssh")
 
 
 def install(prefix, **env):

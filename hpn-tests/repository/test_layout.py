@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "hpn-tests/interop": {GUEST, LIB, PEERS}, "hpn-tests/local": {LIB, PEERS},
     "hpn-tests/netem": {GUEST, LIB}, "hpn-tests/repository": {LIB},
     "hpn-tests/results": {PEERS, LIB}, "hpn-tests/unit": {LIB},
-    "hpn-tests/tools": {GUEST, LIB},
+    "hpn-tests/tools": {GUEST, LIB}, "hpn-tests/upstream": {LIB},
     "hpn-tests": {LIB}, "bench": {LIB}, "debian/tests": {LIB},
     "patches/tools": {LIB},
 }

@@ -8,9 +8,8 @@ import sys
 import pytest
 
 import tally
+from tracked import TOP
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
 FILE = """
 import pytest
 

@@ -9,7 +9,6 @@ import pytest
 
 import day
 import lab
-from checked import SpecError
 
 
 @pytest.mark.level("grid")
@@ -58,10 +57,3 @@ def test_no_new_keys():
     for row in rows:
         row["rekeys"] = 0
     assert list(day.faults(SHORT, rows)) == ["new keys: [0, 0, 0, 0]"]
-
-
-def test_wrong_day():
-    with pytest.raises(SpecError, match="did you mean 'idle'"):
-        day.Day(**{**day.DAY.given(), "idel": [1]})
-    with pytest.raises(SpecError, match="hours: 1 is not"):
-        day.DAY.but(hours=1)

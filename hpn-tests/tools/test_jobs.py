@@ -2,14 +2,12 @@
 and where stock's window was the limit, the bytes come at raw TCP's rate. Leaves
 build/tools for the page."""
 
-import json
 import os
 
 import pytest
 
 import jobs
 import running
-from checked import SpecError
 from spec import link
 
 STOCK_LEAST = 0.97              # stock's seconds of ours
@@ -73,42 +71,6 @@ def test_a_job_can_fail(result, said):
     assert faults(JOB, result) == said
 
 
-@pytest.mark.parametrize("given, error", [
-    ({"tool": "rsink"}, "no tool 'rsink': did you mean 'rsync'?"),
-    ({"last": "file upp"}, "no step 'file upp': did you mean 'file up'?"),
-    ({"path": "1g-200ms"}, "path: '1g-200ms' is no Path"),
-    ({"mb": 5}, "no field 'mb': did you mean 'mib'?"),
-    ({"level": "full"}, "no level 'full'")])
-def test_wrong_job(given, error):
-    with pytest.raises(SpecError) as e:
-        JOB.but(**given) if "mb" not in given else jobs.Job(
-            **JOB.given(), **given)
-    assert error in str(e.value)
-
-
-@pytest.mark.parametrize("given, error", [
-    ({"limit": "path"}, "step 'x': idle is for limit='path'"),
-    ({"limit": "own window"}, "step 'x': why is missing"),
-    ({"limit": "windows"}, "no limit 'windows': did you mean 'own window'?")])
-def test_wrong_step(given, error):
-    with pytest.raises(SpecError) as e:
-        jobs.Step(name="x", what="it", **given)
-    assert error in str(e.value)
-
-
-def test_wrong_tool():
-    step = jobs.Step(name="x", what="it", limit="path", idle="y")
-    with pytest.raises(SpecError, match="no step 'y'"):
-        jobs.Tool(name="t", packages=["t"], programs=["t"], steps=[step])
-
-
-def test_absent():
-    tool = jobs.TOOLS["git"].but(programs=["no-such-git"])
-    assert tool.absent() == "no no-such-git: apt-get install git"
-    assert jobs.TOOLS["git"].but(kernel="CONFIG_NO_SUCH").absent() or \
-        not running.lab.virtual_time()
-
-
 def test_the_lab_has_all_steps():
     """Each step of the table is one that steps.py yields, and no other is."""
     with open(os.path.join(running.HERE, "steps.py")) as f:
@@ -117,13 +79,3 @@ def test_the_lab_has_all_steps():
         assert f"\ndef {tool.name}(job):\n" in text
         for step in tool.steps:
             assert f'"{step.name}"' in text, step.name
-
-
-def test_results_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "RESULTS", str(tmp_path))
-    running.leave(JOB, result_of())
-    with open(tmp_path / f"{JOB.name}.json") as f:
-        row = json.load(f)
-    assert row["rtt_ms"] == 200 and row["buffers"] == "raised"
-    assert [s["name"] for s in row["steps"]] == ["byte", "file up"]
-    assert row["steps"][1]["of_tcp"] == 1.0

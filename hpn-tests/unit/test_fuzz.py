@@ -7,10 +7,7 @@ import subprocess
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
-OPENSSH = os.path.join(BUILD, "openssh")
+from loopback import OURS as OPENSSH
 
 # What each was: read the fuzzer beside it. A byte says how many things to take.
 FOUND = {

@@ -1,18 +1,14 @@
 """The campaign of faults, "make mutants", but for the campaign: what it
 draws, what it runs, and that it tells found from unfound."""
 
-import fnmatch
 import importlib.machinery
 import importlib.util
 import os
-import re
 import shutil
 import signal
 import subprocess
 
 import pytest
-
-import pinned
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -40,15 +36,6 @@ def test_every_file_has_tests():
         assert mutants.tests_of(name), f"no row of TESTS is for {name}"
     for test in {t for _, tests in mutants.TESTS for t in tests.split()}:
         assert os.path.exists(f"{mutants.TOP}/hpn-tests/local/{test}"), test
-
-
-def test_no_row_hides_another():
-    patterns = [pattern for pattern, _ in mutants.TESTS]
-    assert len(set(patterns)) == len(patterns)
-    for pattern in patterns:
-        name = re.sub(r"\[(.)[^]]*\]", r"\1", pattern)
-        first = next(p for p in patterns if fnmatch.fnmatch(name, p))
-        assert first == pattern, f"{first} comes before {pattern}"
 
 
 def test_new_names_of_types_are_not_ours(tmp_path, monkeypatch):
@@ -85,61 +72,6 @@ def test_kept_are_still_there():
         text = mutants.read(f"{mutants.OURS}/{name}").splitlines()
         assert line in [" ".join(t.split()) for t in text], (name, line)
         assert fault != line and reason, (name, line)
-
-
-def test_draws_code_only():
-    """Of our lines; the same ones for the same seed."""
-    try:
-        lines = mutants.generate("poly1305-evp")
-    except pinned.Missing as error:
-        pytest.skip(str(error))
-    olds = {line[0].old.strip() for line in lines}
-    assert "started = 1;" in olds and "{" not in olds
-    assert not [o for o in olds if o.startswith(("#", "*", "/*"))]
-
-    def drawn(seed):
-        return [m.key() for line in mutants.Campaign(
-            lines, 0, seed, None).lines for m in line]
-    assert drawn("1") == drawn("1") != drawn("2")
-
-
-def test_what_makes_no_difference_does_not_count():
-    """What is kept for another reason does, without a run."""
-    class Copy:
-        @staticmethod
-        def judge(mutant, _):
-            return ("unfound" if "b" in mutant.new else "found"), "test"
-
-    def words(*reasons):
-        lines = [[mutants.Mutant("x.c", 1, "a\n", new)] for new in "bcd"]
-        campaign = mutants.Campaign(lines, 0, "1", None)
-        campaign.known = {("x.c", "a", new): reason
-                          for new, reason in zip("bc", reasons)}
-        campaign.work(Copy())
-        return campaign.of(), dict(campaign.words)
-
-    assert words() == (3, {"found": 2, "unfound": 1})
-    assert words("no difference: b is a") == \
-        (2, {"found": 2, "no difference": 1})
-    assert words("a leak", "no difference but time") == \
-        (3, {"found": 1, "kept": 2})
-
-
-def test_names_the_test_that_fails(tmp_path):
-    """Also one whose name has blanks; without it, the next one."""
-    there = tmp_path / "hpn-tests"
-    shutil.copytree(f"{mutants.TOP}/hpn-tests/lib", there / "lib")
-    shutil.copy(f"{mutants.TOP}/hpn-tests/run.py", there)
-    (there / "test_it.py").write_text(
-        "import pytest\n"
-        "@pytest.mark.parametrize('x', ['fine', 'not - so', 'a b', 'end'])\n"
-        "def test_it(x):\n    assert ' ' not in x, 'it - has blanks'\n")
-    test = "hpn-tests/test_it.py"
-    first, second = f"{test}::test_it[not - so]", f"{test}::test_it[a b]"
-    assert mutants.failing(tmp_path, test) == first
-    assert mutants.failing(tmp_path, test, [first]) == second
-    assert mutants.failing(tmp_path, second) == second
-    assert mutants.failing(tmp_path, test, [first, second]) == ""
 
 
 def test_what_fails_anyway_finds_nothing(monkeypatch):

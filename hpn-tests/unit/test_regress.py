@@ -6,11 +6,8 @@ import subprocess
 
 import pytest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
-IN_TREE = os.path.join(TOP, "hpn-tests", "lib", "in-tree")
-BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
-OPENSSH = os.path.join(BUILD, "openssh")
+from loopback import BUILD, IN_TREE, OURS as OPENSSH
+
 LTESTS = ["transfer", "rekey", "multiplex", "forwarding", "sftp", "scp",
           "integrity", "scp3", "scp-uri", "sftp-cmds", "sftp-badcmds",
           "sftp-batch", "sftp-glob", "sftp-perm", "sftp-resume", "sftp-uri",

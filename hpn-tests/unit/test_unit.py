@@ -5,11 +5,8 @@ import subprocess
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
-OPENSSH = os.path.join(BUILD, "openssh")
-STOCK = os.path.join(BUILD, "stock")
+from loopback import OURS as OPENSSH, STOCK
+
 UNITTESTS = os.path.join(OPENSSH, "regress", "unittests")
 
 

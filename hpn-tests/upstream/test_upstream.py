@@ -10,9 +10,8 @@ import subprocess
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
+from loopback import BUILD, IN_TREE
+
 REGRESS = os.path.join(BUILD, "stock", "regress", "Makefile")
 LISTS = {"t-exec": "LTESTS", "interop-tests": "INTEROP_TESTS",
          "extra-tests": "EXTRA_TESTS"}
@@ -47,8 +46,8 @@ def outcome(tree, target, variable, name):
     tests, as what upstream names is one, but for its unit tests."""
     folder = os.path.join(BUILD, tree)
     done = subprocess.run(
-        [os.path.join(TOP, "hpn-tests", "lib", "in-tree"), folder, "make", "-s",
-         target, f"BUILDDIR={folder}", f"abs_top_srcdir={folder}"] +
+        [IN_TREE, folder, "make", "-s", target, f"BUILDDIR={folder}",
+         f"abs_top_srcdir={folder}"] +
         ([f"{variable}={name}"] if variable else []),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, errors="replace",

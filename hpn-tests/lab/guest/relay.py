@@ -19,6 +19,8 @@ carried out when K bytes of that direction have passed:
                                   told that this was the end
     reset                         both ends get a RST, and the relay ends
 
+SIGUSR1: what the server says on the connections that there are is kept back.
+
 Says on its output what it does, a JSON object a line: {"listening": FRONT},
 each action as it is done, and of a connection that has ended the bytes that
 came from either end, {"client": bytes, "server": bytes}.
@@ -28,6 +30,7 @@ import contextlib
 import json
 import os
 import queue
+import signal
 import socket
 import struct
 import sys
@@ -96,6 +99,7 @@ class Direction(threading.Thread):
         self.pace = Pace(rate) if rate else None
         self.script = sorted(script, key=lambda action: action["at"])
         self.passed = 0
+        self.kept = False
 
     def run(self):
         with contextlib.suppress(OSError):
@@ -114,6 +118,8 @@ class Direction(threading.Thread):
         if self.script:
             count = min(count, self.script[0]["at"] - self.passed)
         data = self.take(count)
+        while self.kept:
+            time.sleep(0.01)
         self.sink.sendall(data)
         if self.pace:
             self.pace.wait(len(data))
@@ -178,7 +184,7 @@ def address(text):
     return host or "127.0.0.1", int(port)
 
 
-def serve(client, back, script, delay_s, rate):
+def serve(client, back, script, delay_s, rate, servers):
     server = socket.create_connection(back)
     for s in (client, server):
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -186,6 +192,7 @@ def serve(client, back, script, delay_s, rate):
                             [a for a in script if a["from"] == name], rate)
             for name, source, sink in (("client", client, server),
                                        ("server", server, client))}
+    servers.append(ways["server"])
     for way in ways.values():
         way.start()
     for way in ways.values():
@@ -202,10 +209,14 @@ def main():
     delay_s = float(sys.argv[4]) if len(sys.argv) > 4 else 0
     rate = float(sys.argv[5]) if len(sys.argv) > 5 else 0
     listener = socket.create_server(front)
+    servers = []
+    signal.signal(signal.SIGUSR1, lambda *_: [
+        setattr(way, "kept", True) for way in servers])
     say({"listening": front[1]})
     while True:
         threading.Thread(target=serve, daemon=True, args=(
-            listener.accept()[0], back, script, delay_s, rate)).start()
+            listener.accept()[0], back, script, delay_s, rate,
+            servers)).start()
 
 
 if __name__ == "__main__":
