@@ -742,7 +742,7 @@ def test_real_time():
     """Meanwhile, and for what is started meanwhile; not afterwards."""
     needs_root()
     if not loop.may_be_real_time():
-        pytest.skip("real-time priority is not for us here")
+        pytest.skip("no real-time priority for us here")
     policy = ["python3", "-c", "import os; print(os.sched_getscheduler(0))"]
     before = os.sched_getscheduler(0)
     with loop.real_time():

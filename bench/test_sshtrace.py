@@ -199,7 +199,7 @@ def crowded():
     """A CPU that has three busy loops, and another."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
-        pytest.skip("one CPU: which end lacks it is up to chance")
+        pytest.skip("no second CPU: which end lacks it is up to chance")
     # Sessions of their own: Linux may give each session the same
     loops = [subprocess.Popen(["taskset", "-c", str(cpus[0]), "sh", "-c",
                                "while :; do :; done"], start_new_session=True)
@@ -246,7 +246,7 @@ def test_bpf_and_probe(place):
     rows = trace.rows(lambda rows: windows(rows) or
                       "no BPF" in read(trace.err))
     if "no BPF" in read(trace.err):
-        pytest.skip(read(trace.err).strip())
+        pytest.skip(f"no BPF: {read(trace.err).strip()}")
     assert {row["seen_by"] for row in rows} == {"bpf"}
     assert min(windows(rows)) >= 2 << 20
 
@@ -258,7 +258,7 @@ def test_probe_in_a_container(place):
                       "--json", "--", "sh", "-c", '"$@" > /dev/null', "sh",
                       *place.ssh("root@127.0.0.1", "timeout 3 cat /dev/zero")])
     if "no BPF" in done.stderr:
-        pytest.skip(done.stderr.strip())
+        pytest.skip(f"no BPF: {done.stderr.strip()}")
     windows = {json.loads(line).get("channel_window_bytes", 0)
                for line in done.stdout.splitlines()} - {0}
     assert windows and min(windows) >= 2 << 20, done
@@ -281,7 +281,7 @@ def test_slow_application(place, limit, source, sink, options):
     trace = Trace(place, "rows", "--port", str(PORT), *options)
     rows = trace.rows(six_seconds)
     if not options and "no BPF" in read(trace.err):
-        pytest.skip(read(trace.err).strip())
+        pytest.skip(f"no BPF: {read(trace.err).strip()}")
     for direction, wanted in (("send", limit), ("receive", {
             "reader": "reader", "source": "far-end"}[limit])):
         seen = shares(whole_seconds(rows, direction)[1:])
@@ -347,7 +347,7 @@ def test_path(place):
     trace = Trace(place, "rows", "--port", str(PORT))
     rows = trace.rows(six_seconds)
     if "no BPF" in read(trace.err):
-        pytest.skip(read(trace.err).strip())
+        pytest.skip(f"no BPF: {read(trace.err).strip()}")
     seen = shares(whole_seconds(rows, "send")[1:])
     assert seen.get("congestion", 0) >= 75, seen
 
@@ -423,12 +423,12 @@ def test_bad_options(options, said):
 
 def test_not_root():
     if os.geteuid() != 0:
-        pytest.skip("not root: can't become another")
+        pytest.skip("no root, who can become another")
     done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups",
                            SSHTRACE, "--", "true"],
                           capture_output=True, text=True)
     if "Permission denied" in done.stderr:
-        pytest.skip("others may not come here")
+        pytest.skip("no way to here for others")
     assert done.returncode == 0
     assert done.stderr.splitlines()[0] == "sshtrace: no BPF: only root may; " \
         "from TCP_INFO alone, less finely"

@@ -1,6 +1,8 @@
 """run.py [--at-once] PATH... [PYTEST OPTION...]: tests, by pytest. Ends
-with "N passed, N failed, N skipped" alone on a line; exits 1 if any failed, or
-if there were none.
+with "N passed, N failed, N skipped" alone on a line, and before it one that
+says why, if any were skipped. Exits 1 if any failed, if there were none, or if
+one was skipped for something else than what this machine lacks: such a reason
+begins with "no".
 
 --at-once: by several processes, each of which takes the next file (tally.py
 has the exceptions), one more than there are CPUs: tests wait a lot. Each test's
@@ -50,19 +52,24 @@ def main():
         options += at_once()
         os.environ.setdefault("PYTEST_TIMEOUT", str(TIMEOUT_S))
     status = pytest.main(options + arguments)
-    from tally import TALLY             # which pytest has loaded
+    from tally import LACKS, TALLY      # which pytest has loaded
     if status == pytest.ExitCode.NO_TESTS_COLLECTED:
         print("no test has that in its name")
     failed = TALLY.count("failed")
     if status != 0 and failed == 0:
         failed = 1                      # pytest itself did not get through
     passed = TALLY.count("passed")
+    wrong = [why for why in TALLY.reasons if not LACKS.match(why)]
+    if TALLY.reasons:
+        print("skipped: " + "; ".join(
+            f"{count} {why}" + " (which this machine has)" * (why in wrong)
+            for why, count in TALLY.reasons.most_common()))
     if TALLY.expected:
         print(f"{len(TALLY.expected)} of the passed are known to fail until: "
               f"{', '.join(sorted(set(TALLY.expected.values())))}")
     print(f"{passed} passed, {failed} failed, {TALLY.count('skipped')} "
           f"skipped", flush=True)
-    return failed != 0 or passed == 0
+    return failed != 0 or passed == 0 or wrong != []
 
 
 if __name__ == "__main__":

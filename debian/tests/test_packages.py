@@ -40,7 +40,7 @@ def test_installs_and_goes_back():
         pytest.skip("no Debian can be started in namespaces here: not root?")
     with open(os.path.join(TOP, "debian", "bases")) as f:
         if release() not in [line.split()[0] for line in f]:
-            pytest.skip("this machine is none of the bases")
+            pytest.skip("no base is of this machine's release")
     run(os.path.join(TOOLS, "quick"))
     said = run(os.path.join(TOOLS, "check"), release(), DEBS=QUICK,
                CHECK_MAX=str(CHECK_MAX_S))

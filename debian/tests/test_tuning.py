@@ -348,23 +348,6 @@ def test_a_boot_without_systemd(machine, text, decides):
     assert machine.values() == RAISED
 
 
-REMOVAL = "Removing the package lowers the maximum again: at once if the " \
-    "package has raised it since the last boot and no other file sets it, " \
-    "otherwise at the next boot."
-
-
-@pytest.mark.parametrize("name", ["NEWS", "README.Debian", "control"])
-def test_what_users_are_told(name):
-    """Of Linux's defaults what README.md says; and what a removal leaves."""
-    for path, fact in (
-            (os.path.join(TOP, "README.md"), "(32 MiB since 6.16)"),
-            (os.path.join(OVERLAY, name), "(32 MiB since 6.16)"),
-            (os.path.join(OVERLAY, name), REMOVAL),
-            (os.path.join(TOP, "README.md"), REMOVAL.split(": ")[1])):
-        with open(path) as f:
-            assert fact in " ".join(f.read().split())
-
-
 def test_sysctls_that_cant_be_set(machine, tmp_path):
     """As in a container: there is no such file, or it can't be written."""
     (machine.sys / "tcp_rmem").unlink()

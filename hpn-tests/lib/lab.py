@@ -139,6 +139,26 @@ def run(spec, name, progress=None, cpu=0, reuse=False):
     return transfer
 
 
+def in_lab(program, words, name, timeout_s, memory="8G", cpu=""):
+    """Runs a program in the lab, with words as its argument, on that CPU. What
+    it left in result.json; raises LabError if it failed."""
+    folder = os.path.join(LAB, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    log = os.path.join(folder, "lab.log")
+    with open(log, "w") as f:
+        done = subprocess.run(
+            [os.path.join(MACHINE, "run"), "-o", folder, "-m", memory,
+             "-t", str(timeout_s), sys.executable, "-B", program,
+             json.dumps(words)], stdout=f, stderr=f, stdin=subprocess.DEVNULL,
+            env=dict(os.environ, LAB_PIN=str(cpu)))
+    if done.returncode != 0:
+        with open(log) as f:
+            raise LabError(f"{name}: see {folder}: {f.read()[-2000:]}")
+    with open(os.path.join(folder, "result.json")) as f:
+        return json.load(f)
+
+
 @functools.lru_cache(maxsize=None)
 def virtual_time():
     """Whether the lab's clock is its own; else it is this machine's."""

@@ -264,7 +264,7 @@ class Relay:
 
 def needs_root():
     if os.geteuid() != 0:
-        pytest.skip("not root: no namespaces, and sshd logs in only itself")
+        pytest.skip("no root: no namespaces, and sshd logs in only itself")
 
 
 @pytest.fixture

@@ -3,11 +3,17 @@ failure where REQUIRE_ALL=1 is set. With several processes (see run.py)
 it is in each of them: tests run in workers, and are counted by the one that
 started these."""
 
+import collections
 import os
+import re
 import shutil
 
 import pytest
 
+# Why something was skipped that this machine lacks. What make builds it has,
+# but for peers that have to be fetched.
+LACKS = re.compile(r"no (?!\S*build/(?!debian12|gosftp)|configure|Makefile)|"
+                   "could not import")
 WORST = ("passed", "skipped", "failed")
 # What must not run at once, because both make something in build/openssh
 IN_BUILD = {f"hpn-tests/{folder}/test_{name}.py" for folder, name in (
@@ -20,11 +26,18 @@ class Tally:
 
     def __init__(self):
         self.outcomes = {}
+        self.reasons = collections.Counter()    # of what was skipped
         self.expected = {}              # failures, and until when
 
     def add(self, nodeid, outcome):
         before = self.outcomes.get(nodeid, "passed")
         self.outcomes[nodeid] = max(before, outcome, key=WORST.index)
+
+    def skip(self, nodeid, longrepr):
+        """longrepr is pytest's: file, line, reason."""
+        self.add(nodeid, "skipped")
+        why = " ".join(longrepr[2].removeprefix("Skipped: ").split())
+        self.reasons[why] += 1
 
     def count(self, outcome):
         return list(self.outcomes.values()).count(outcome)
@@ -70,13 +83,19 @@ def pytest_runtest_teardown(item):
 
 
 def pytest_runtest_logreport(report):
-    TALLY.add(report.nodeid, report.outcome)
+    if report.skipped and not hasattr(report, "wasxfail"):
+        TALLY.skip(report.nodeid, report.longrepr)
+    else:
+        TALLY.add(report.nodeid, report.outcome)
 
 
 def pytest_collectreport(report):
     """A whole file that can't run here counts as one test."""
     if report.skipped:
-        TALLY.add(report.nodeid, "failed" if requires_all() else "skipped")
+        if requires_all():
+            TALLY.add(report.nodeid, "failed")
+        else:
+            TALLY.skip(report.nodeid, report.longrepr)
 
 
 def pytest_report_teststatus(report):

@@ -223,8 +223,7 @@ def test_idle_connections(place):       # noqa: F811
     """1,000 for a minute: memory and CPU within 2 % of stock's."""
     available = int(read("/proc/meminfo").split("MemAvailable:")[1].split()[0])
     if available < NEEDS_KIB:
-        pytest.skip(f"{available >> 20} GiB of memory, "
-                    f"{NEEDS_KIB >> 20} are needed")
+        pytest.skip(f"no {NEEDS_KIB >> 20} GiB of memory")
     found = idle(place, IDLE, ["-N"], "User child is on pid")
     kib = memory_kib(found, IDLE)
     before = [ticks(pids) for pids in found.values()]

@@ -13,7 +13,8 @@ import time
 
 import pytest
 
-from loopback import (OURS, PORT, read, stands_still, status_kib, wait_until)
+from loopback import (OURS, PORT, Peak, read, stands_still, status_kib,
+                      wait_until)
 from wire_names import wire_name
 
 paramiko = pytest.importorskip("paramiko")
@@ -162,32 +163,6 @@ class Hostile(paramiko.Transport):
         return not self.is_active()
 
 
-class Peak:
-    """The most memory (VmHWM, KiB) that a process ever had, as seen until just
-    before it ended."""
-
-    def __init__(self, pid):
-        self.pid = pid
-        self.before = self.kib = status_kib(pid, "VmHWM")
-        assert self.before > 0
-        self.done = threading.Event()
-        self.thread = threading.Thread(target=self.watch, daemon=True)
-        self.thread.start()
-
-    def watch(self):
-        while not self.done.wait(0.002):
-            self.look()
-
-    def look(self):
-        self.kib = max(self.kib, status_kib(self.pid, "VmHWM"))
-
-    def stop(self):
-        self.done.set()
-        self.thread.join()
-        self.look()
-        return self.kib
-
-
 def is_full(place, pid, source):
     """Whether nothing more goes, as nobody reads: a command that has always
     something to write waits, which one that only lacks a CPU does not."""
@@ -224,17 +199,25 @@ class Server:
     """An sshd, and a hostile client that has logged in."""
 
     def __init__(self, place, tree=OURS, options=(), extensions=None,
-                 prefix=(), compress=False):
+                 prefix=(), opens=True, takes=(WINDOW, PACKET),
+                 compress=False):
         self.place = place
         self.sshd = place.sshd(tree, "LogLevel DEBUG2", *options,
                                prefix=prefix)
         self.before = set(place.processes())
         sock = place.inside(
             lambda: socket.create_connection(("127.0.0.1", PORT)))
-        self.client = Hostile(sock, extensions, compress)
-        self.client.start_client(timeout=PATIENCE_S)
-        self.client.auth_publickey("root", paramiko.Ed25519Key(
-            filename=place.path("user")))
+        self.client = self.peer = Hostile(sock, extensions, compress)
+        self.client.takes(*takes)
+        self.peak = None
+        try:
+            self.client.start_client(timeout=PATIENCE_S)
+            self.client.auth_publickey("root", paramiko.Ed25519Key(
+                filename=place.path("user")))
+        except (EOFError, OSError, paramiko.SSHException):
+            if opens:
+                raise
+            return
         child = wait_until("the login", lambda: re.search(
             r"User child is on pid (\d+)", self.log()))
         self.peak = Peak(int(child.group(1)))
@@ -263,9 +246,10 @@ class Server:
             data += more
         return data == b"alive"
 
-    def finish(self):
-        """Peak memory. sshd is then as it was, and serves others."""
-        peak = self.peak.stop()
+    def finish(self, status=0):
+        """Peak memory. sshd is then as it was, and serves others, whatever
+        status the end of the connection would be to a client."""
+        peak = self.peak and self.peak.stop()
         self.client.close()
         wait_until("the connection's processes to go",
                    lambda: set(self.place.processes()) == self.before)
@@ -313,14 +297,15 @@ class Client:
         # Whoever started the tests may ignore signals, and then ssh does, too
         self.ssh = place.start(
             ["env", "--default-signal=INT,TERM",
-             *place.ssh(*options, "-E", self.log_path, "root@127.0.0.1",
-                        "command", tree=tree, level="DEBUG2")],
+             *place.ssh(*["-C"] * compress, *options, "-E", self.log_path,
+                        "root@127.0.0.1", "command", tree=tree,
+                        level="DEBUG2")],
             **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, **how})
         listener.settimeout(PATIENCE_S)
         sock = listener.accept()[0]
         listener.close()
         self.peak = Peak(self.ssh.pid)
-        self.server = Hostile(sock, extensions, compress)
+        self.server = self.peer = Hostile(sock, extensions, compress)
         self.server.takes(*takes)
         self.server.local_version = version or self.server.local_version
         if probed:
@@ -342,6 +327,10 @@ class Client:
 
     def log(self):
         return read(self.log_path)
+
+    def session(self, command):
+        """The channel that there is, whose output is not read."""
+        return self.channel
 
     def take(self, n):
         data = b"."
@@ -366,3 +355,9 @@ class Client:
         status = self.ssh.wait(PATIENCE_S)
         self.server.close()
         return status, self.peak.stop()
+
+    def finish(self, status=0):
+        """Peak memory, once ssh has ended with that status."""
+        ended, peak = self.end()
+        assert ended == status, self.log()
+        return peak

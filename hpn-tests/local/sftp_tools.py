@@ -1,11 +1,15 @@
 """What the tests of scp and sftp share: a client of one of our builds,
 connected to a server without ssh between them, and trees to copy."""
 
+import filecmp
 import hashlib
 import os
 import random
+import re
+import shlex
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -103,6 +107,39 @@ def entries(path, name=""):
 def digests(path):
     """Digests of all files of a tree, by name; None for directories."""
     return {name: digest for name, (_, _, digest) in entries(path).items()}
+
+
+def program(path, script):
+    """A script that a shell runs; its path."""
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """odd(FAULT, NUMBER): a server program that does so. It takes 0.01 s or
+    more for a reply, so that many jobs are worth it."""
+    return lambda *words: program(tmp_path / "server", "exec " + shlex.join(
+        map(str, (sys.executable, f"{HERE}/odd_sftp_server.py",
+                  tmp_path / "log", *words))))
+
+
+def torn(source, dest):
+    """The names in a copy of a tree without deeper ones that are not whole."""
+    return {name for name in os.listdir(dest) if not filecmp.cmp(
+        f"{source}/{name}", f"{dest}/{name}", shallow=False)}
+
+
+def named(error, *also):
+    """The names of the files that are told to be incomplete, and, also those
+    that may be."""
+    return {os.path.basename(name) for maybe, name in re.findall(
+        r'^(may be |)incomplete: "(.*)"$', error, re.M)
+        if maybe in ("", *also)}
+
+
+MAYBE = "may be "
 
 
 def hears_interrupts():

@@ -293,7 +293,7 @@ def agent_forwarded(place):
 @case
 def penalties(place):
     if not os.path.exists(f"{OURS}/sshd-session"):
-        pytest.skip("this base has no PerSourcePenalties")
+        pytest.skip("no PerSourcePenalties in this base")
     return Case(sshd=["PerSourcePenalties yes", "LogLevel DEBUG1",
                       "AuthorizedKeysFile none"], status=DENIED)
 
@@ -427,7 +427,7 @@ def pam(place):
 def test_pam_as_stock(place, pam, server, word, account, methods, status):
     """The prompts are the same, too, and what is typed is the password."""
     if not has_pam(server):
-        pytest.skip("sshd is built without PAM")
+        pytest.skip("no PAM in this sshd")
     made = Case(sshd=[pam(account), f"AuthenticationMethods {methods}"],
                 drop=["BatchMode"], seen=[Prompts(place, f"echo {word}")],
                 command="echo ran; cat", typed="not for the prompt",
@@ -441,7 +441,7 @@ def test_pam_as_stock(place, pam, server, word, account, methods, status):
 def provider(tmp_path_factory):
     """Upstream's security key that is none."""
     if not re.search("^#define ENABLE_SK ", read(f"{OURS}/config.h"), re.M):
-        pytest.skip("ssh is built without security keys")
+        pytest.skip("no security keys in this ssh")
     made = str(tmp_path_factory.mktemp("sk") / "sk-dummy.so")
     sources = [f"{STOCK}/regress/misc/sk-dummy/{name}.c"
                for name in ("sk-dummy", "fatal")]

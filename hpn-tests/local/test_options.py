@@ -141,14 +141,6 @@ def test_match_block(folder):
     assert of("root", "198.51.100.1") == str(16 * MIB)
 
 
-def test_match_over_global(folder):
-    lines = ["ChannelWindowMax 32M", "Match User alice",
-             "ChannelWindowMax none"]
-    for user, means in (("alice", "none"), ("root", str(32 * MIB))):
-        assert value(dump(folder, "sshd", *lines, conditions=[
-            "-C", f"user={user},addr=192.0.2.1,host=x"])) == means
-
-
 # Of earlier releases
 
 IGNORED = pytest.mark.parametrize(

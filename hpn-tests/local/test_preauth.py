@@ -59,16 +59,6 @@ def functions(path):
             re.finditer(r"^([0-9a-f]+) [tT] (\S+)$", listed, re.M)]
 
 
-def copy_tree(tree, to):
-    """Without what is no file, as the sockets that upstream's tests leave."""
-    def is_odd(path):
-        return not (os.path.islink(path) or os.path.isfile(path) or
-                    os.path.isdir(path))
-
-    shutil.copytree(tree, to, symlinks=True, ignore=lambda folder, names: [
-        name for name in names if is_odd(os.path.join(folder, name))])
-
-
 class Noting:
     """A copy of build/openssh whose patched files and modules note what
     runs, in a file for each process."""
@@ -76,7 +66,7 @@ class Noting:
     def __init__(self, folder):
         self.tree, self.calls = f"{folder}/tree", f"{folder}/calls"
         os.mkdir(self.calls)
-        copy_tree(OURS, self.tree)
+        subprocess.run(["cp", "-a", f"{OURS}/.", self.tree], check=True)
         patched = {m for folder in ("patches", "patches/security")
                    for p in glob.glob(f"{TOP}/{folder}/*.patch")
                    for m in re.findall(r"^\+\+\+ b/(\w\S*)\.c$", read(p),
@@ -104,7 +94,7 @@ class Noting:
     def before(folder, patched, flags):
         """The same files without our patches."""
         tree = f"{folder}/stock"
-        copy_tree(STOCK, tree)
+        subprocess.run(["cp", "-a", f"{STOCK}/.", tree], check=True)
         for name in patched:
             os.unlink(f"{tree}/{name}.o")
         make(tree, flags, *[f"{name}.o" for name in patched])
@@ -160,23 +150,6 @@ def what_a_stranger_says(place):        # noqa: F811
             stranger.auth_none("root")
         stranger.close()
         is_gone(place)
-
-
-def test_copy_of_a_tree_with_sockets(tmp_path):
-    tree, copy = tmp_path / "tree", tmp_path / "copy"
-    (tree / "regress").mkdir(parents=True)
-    (tree / "regress" / "file").write_text("a file")
-    (tree / "link").symlink_to("nowhere")
-    os.mkfifo(tree / "regress" / "fifo")
-    with socket.socket(socket.AF_UNIX) as left:
-        folder = os.open(tree / "regress", os.O_PATH)
-        left.bind(f"/proc/self/fd/{folder}/ctl-sock")   # a short name
-        os.close(folder)
-    assert (tree / "regress" / "ctl-sock").is_socket()
-    copy_tree(tree, copy)
-    assert (copy / "regress" / "file").read_text() == "a file"
-    assert os.readlink(copy / "link") == "nowhere"
-    assert os.listdir(copy / "regress") == ["file"]
 
 
 def test_preauth(place, noting):        # noqa: F811

@@ -1,8 +1,6 @@
 """What the files of a tree may take that scp and sftp copy in parallel:
 descriptors, handles, memory; and what is left incomplete."""
 
-import contextlib
-import filecmp
 import os
 import re
 import shlex
@@ -13,27 +11,15 @@ import time
 
 import pytest
 
-from sftp_tools import (HERE, OURS, STOCK, SERVER, SMALL, client, content,
-                        copy, digests, run, scp, scp_argv)
+from loopback import Peak
+from sftp_tools import (HERE, OURS, STOCK, SERVER,     # noqa: F401
+                        SMALL, client, content, copy, digests, named, odd,
+                        program, run, scp, scp_argv, torn)
 
 ODD = os.path.join(HERE, "odd_sftp_server.py")
 BAD_STREAM = os.path.join(HERE, "bad_stream.py")
 MIB = 1 << 20
 BOTH = pytest.mark.parametrize("direction", ["get", "put"])
-
-
-def program(path, script):
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-@pytest.fixture
-def odd(tmp_path):
-    """odd(FAULT, NUMBER): a server program that does so. It takes 0.01 s or
-    more for a reply, so that many jobs are worth it."""
-    return lambda *words: program(tmp_path / "server", "exec " + shlex.join(
-        map(str, (sys.executable, ODD, tmp_path / "log", *words))))
 
 
 def most_open(folder, log="log"):
@@ -129,23 +115,25 @@ def test_no_limit_on_handles(tmp_path, odd, direction):
     assert next(most_open(tmp_path)) > 16
 
 
-@pytest.mark.parametrize("few", ["from", "to"])
-@pytest.mark.parametrize("number", [24, 2])
-def test_few_handles_of_one_server(tmp_path, few, number):
-    """Whichever of the two has few; the first to start is the target's. With
-    two, files are copied one after the other."""
+@pytest.mark.parametrize("which", ["from", "to"])
+@pytest.mark.parametrize("odd, least, most", [
+    ("few 24", 2, 12), ("few 2", 0, 2), ("few 3", 0, 3),
+    ("no-limits", 1, 16)])
+def test_few_handles_of_one_server(tmp_path, which, odd, least, most):
+    """Whichever of the two has few, or does not say how many it has; the first
+    to start is the target's. With two, files are copied one after the other."""
     tree = nested(tmp_path / "tree", dirs=4)
     base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
     server = program(tmp_path / "server", f"""
-        name=from number=1000
+        name=from odd='few 1000'
         mkdir '{tmp_path}/first' 2>/dev/null && name=to
-        [ $name = {few} ] && number={number}
-        exec {base}/$name few $number""")
+        [ $name = {which} ] && odd='{odd}'
+        exec {base}/$name $odd""")
     assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
                 "-rp") == (0, "")
     assert digests(tmp_path / "copy") == digests(tree)
-    handles, *_ = most_open(tmp_path, few)
-    assert number // 12 <= handles <= max(number // 2, 2)
+    handles, *_ = most_open(tmp_path, which)
+    assert least <= handles <= most
 
 
 @BOTH
@@ -163,22 +151,6 @@ def test_little_memory(tmp_path, odd, direction, limit):
     assert digests(tmp_path / "copy") == digests(tree)
 
 
-@pytest.mark.parametrize("which", ["from", "to"])
-@pytest.mark.parametrize("odd", ["few 3", "no-limits"])
-def test_one_server_without_handles(tmp_path, which, odd):
-    """It has too few for files in parallel, or does not say how many."""
-    tree = nested(tmp_path / "tree", dirs=1, files=4)
-    base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
-    server = program(tmp_path / "server", f"""
-        name=to odd='few 1000'
-        mkdir '{tmp_path}/first' 2>/dev/null && name=from
-        [ $name = {which} ] && odd='{odd}'
-        exec {base}/$name $odd""")
-    assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
-                "-rp") == (0, "")
-    assert digests(tmp_path / "copy") == digests(tree)
-
-
 def preload(tmp_path, source):
     """The path of what LD_PRELOAD takes, made of C."""
     (tmp_path / "preload.c").write_text(source)
@@ -189,10 +161,19 @@ def preload(tmp_path, source):
     return str(tmp_path / "preload.so")
 
 
-def peak(pid):
-    """Bytes, of a process that lives."""
-    with open(f"/proc/{pid}/status") as f:
-        return int(re.search(r"VmHWM:\s+(\d+) kB", f.read()).group(1)) << 10
+def peak_of(argv, cwd, seconds, enough=0, **env):
+    """The most bytes that a program has in that time, or until it ends or has
+    more than enough; and whether it ended."""
+    process = subprocess.Popen(argv, cwd=cwd, stderr=subprocess.DEVNULL,
+                               env={**os.environ, **env})
+    peak, end = Peak(process.pid), time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < end and \
+            not peak.kib << 10 > enough > 0:
+        time.sleep(0.05)
+    ended = process.poll() is not None
+    process.kill()
+    process.wait()
+    return peak.stop() << 10, ended
 
 
 def test_server_that_sends_without_end(tmp_path, odd):
@@ -206,19 +187,9 @@ def test_server_that_sends_without_end(tmp_path, odd):
         (tmp_path / "copy" / name).symlink_to("/dev/null")
     argv = scp_argv(odd("sizeless"), "-r", f"x:{tmp_path}/tree/.", "copy")
     # glibc keeps what was freed, by thread. What the program holds is asked.
-    env = {**os.environ, "MALLOC_ARENA_MAX": "1",
-           "MALLOC_MMAP_THRESHOLD_": "16384"}
-    process = subprocess.Popen(argv, cwd=tmp_path, env=env,
-                               stderr=subprocess.DEVNULL)
-    try:
-        end, most = time.monotonic() + 8, 0
-        while time.monotonic() < end and most < 600 * MIB:
-            assert process.poll() is None
-            most = max(most, peak(process.pid))
-            time.sleep(0.1)
-    finally:
-        process.kill()
-        process.wait()
+    most, ended = peak_of(argv, tmp_path, 8, 600 * MIB, MALLOC_ARENA_MAX="1",
+                          MALLOC_MMAP_THRESHOLD_="16384")
+    assert not ended
     # What one file alone may ask for, two requests for each of 64 files that
     # are written, 64 KiB for each of 448 that are not yet, and the program
     assert most < (256 + 32 + 28 + 44) * MIB, f"{most / MIB:.0f} MiB"
@@ -239,19 +210,8 @@ def test_server_with_much_to_say(tmp_path, odd):
     (tmp_path / "tree").mkdir()
     with open(tmp_path / "tree" / "big", "wb") as f:
         f.truncate(1000 * MIB)
-    process = subprocess.Popen(
-        scp_argv(odd("wordy"), "-r", "tree", f"x:{tmp_path}/copy"),
-        cwd=tmp_path, stderr=subprocess.DEVNULL)
-    most = 0
-    try:
-        end = time.monotonic() + 10
-        while process.poll() is None and time.monotonic() < end:
-            with contextlib.suppress(ProcessLookupError, AttributeError):
-                most = max(most, peak(process.pid))
-            time.sleep(0.05)
-    finally:
-        process.kill()
-        process.wait()
+    most, _ = peak_of(scp_argv(odd("wordy"), "-r", "tree",
+                               f"x:{tmp_path}/copy"), tmp_path, 10)
     assert 0 < most < 50 * MIB, f"{most / MIB:.0f} MiB"
 
 
@@ -455,14 +415,11 @@ def test_lost_connection(tmp_path, odd, tool, direction, files):
     status, error = run([argv[0], *files, *argv[1:]], tmp_path, input=batch)
     assert status != 0
     dest = tmp_path / "copy"
-    torn = {str(dest / name) for name in os.listdir(dest)
-            if not filecmp.cmp(tree / name, dest / name, shallow=False)}
-    names = {os.path.join(tmp_path, name) for name in
-             re.findall(r'^incomplete: "(.*)"$', error, re.M)}
-    assert torn and torn <= names, error
-    assert len(torn) <= 64
+    incomplete, names = torn(tree, dest), named(error, dest)
+    assert incomplete and incomplete <= names, error
+    assert len(incomplete) <= 64
     if direction == "get":
-        assert len(names) <= 64 and all(map(os.path.exists, names))
+        assert len(names) <= 64 and names <= set(os.listdir(dest))
 
 
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
@@ -474,10 +431,8 @@ def test_broken_pipe(tmp_path, odd, tool):
     status, error = copy(tmp_path, tool, "put", odd("deaf", 41), tree, dest,
                          "-r")
     assert status == (-signal.SIGPIPE if tool == "sftp" else 1), error
-    torn = {str(dest / name) for name in os.listdir(dest)
-            if not filecmp.cmp(tree / name, dest / name, shallow=False)}
-    assert torn and torn <= set(
-        re.findall(r'^incomplete: "(.*)"$', error, re.M)), error
+    incomplete = torn(tree, dest)
+    assert incomplete and incomplete <= named(error, dest), error
 
 
 @BOTH
@@ -490,12 +445,9 @@ def test_interrupted(tmp_path, odd, direction, number, files):
     argv = [f"{OURS}/sftp", "-q", *files, "-D", odd("interrupts", number)]
     status, error = run(argv, tmp_path, input=f"{direction} -r {tree} {dest}")
     assert status == 0
-    torn = {name for name in os.listdir(dest)
-            if not filecmp.cmp(tree / name, dest / name, shallow=False)}
-    named = {os.path.basename(name) for name in
-             re.findall(r'^incomplete: "(.*)"$', error, re.M)}
-    assert torn <= named and len(torn) <= 64
-    assert not named & set(os.listdir(dest)) - torn
+    incomplete, names = torn(tree, dest), named(error, dest)
+    assert incomplete <= names and len(incomplete) <= 64
+    assert not names & set(os.listdir(dest)) - incomplete
 
 
 def test_names_do_not_control_a_terminal(tmp_path, odd):

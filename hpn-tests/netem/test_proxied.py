@@ -1,10 +1,7 @@
 """Uploads through a proxy on the host of sshd, where TCP's round trips take
 microseconds and those of the path 200 ms."""
 
-import json
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -20,16 +17,11 @@ def test_early_requests(measured):
     """Requests right behind CHANNEL_OPEN cost no goodput at any login, nor
     through a ControlMaster. The window follows the path, also for stock's
     client: each is faster than one window of stock's in a round trip."""
-    folder = os.path.join(lab.LAB, "proxied")
     words = dict(lab.with_paths(PATH), clients={
         tree: (os.path.join(lab.BUILD, tree), times)
         for tree, times in TIMES.items()})
-    subprocess.run([os.path.join(lab.MACHINE, "run"), "-o", folder,
-                    sys.executable, "-B",
-                    os.path.join(os.path.dirname(__file__), "proxied.py"),
-                    json.dumps(words)], check=True, stdin=subprocess.DEVNULL)
-    with open(os.path.join(folder, "result.json")) as f:
-        rates = json.load(f)
+    rates = lab.in_lab(os.path.join(os.path.dirname(__file__), "proxied.py"),
+                       words, "proxied", 900)
     measured.note("MB/s: " + "; ".join(
         f"{name} " + ", ".join(f"{rate:.1f}" for rate in found)
         for name, found in rates.items()))

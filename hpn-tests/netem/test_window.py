@@ -59,7 +59,7 @@ def test_virtual_time_repeats(scene, measured):
     """The same transfer twice, the same goodput, and with losses, too: they
     are those of the seed."""
     if not lab.virtual_time():
-        pytest.skip("this kernel has netem, so time here is real")
+        pytest.skip("no virtual time: this kernel has netem")
     for one, two in (("one", "two"), ("lost", "again")):
         measured.at_most("difference", abs(
             scene[one].goodput() / scene[two].goodput() - 1), 0.01, "{:.3%}")

@@ -247,5 +247,5 @@ def absent(role, name):
         done = subprocess.run([os.path.join(HERE, "install"), peer.made],
                               capture_output=True, text=True)
         if done.returncode != 0:
-            return done.stderr.strip().split("\n")[-1]
+            return f"no {name}: " + done.stderr.strip().split("\n")[-1]
     return None

@@ -19,9 +19,8 @@ import time
 import pytest
 
 from programs import without
+from tracked import TOP
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
 OPENSSH = os.path.join(TOP, "openssh")
 NEWEST, OLDER = "11.0p1", "10.9p1"
 NAME, DEBIANS = f"openssh-{NEWEST}.tar.gz", f"openssh_{OLDER}.orig.tar.gz"
@@ -411,7 +410,7 @@ def test_given_as_upstream_signed_it(tmp_path):
         env={**os.environ, "UPSTREAM": "10.0p1", "OPENSSH_TARBALL": ""}
     ).stdout.strip()
     if not os.path.exists(f"{path}.asc"):
-        pytest.skip("the cached tarball came without a signature")
+        pytest.skip("no signature came with the cached tarball")
     key = os.path.join(os.path.dirname(path), "signing-key.asc")
     shutil.copy(key, tmp_path / "RELEASE_KEY.asc")
     for name in (path, f"{path}.asc"):

@@ -65,7 +65,7 @@ def test_not_over_the_systems(prefix, tmp_path):
 def test_runs(tmp_path):
     """Installed for real, where nobody else sees it: a login on its port."""
     if os.getuid() != 0:
-        pytest.skip("must be root to mount a prefix")
+        pytest.skip("no root, who may mount a prefix")
     prefix = built_for()
     script = f"""
         set -eu

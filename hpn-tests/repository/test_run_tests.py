@@ -61,11 +61,27 @@ def test_count(run, options, all_of_them, count):
     assert done.returncode == 1
     assert done.stdout.endswith(f"\n{count}\n"), done.stdout + done.stderr
     assert (done.stdout + done.stderr).count("[so far: 2]") == 2
+    assert all_of_them == "1" or "\nskipped: 2 for this reason (which this " \
+        "machine has); 1 a file (which this machine has)\n" in done.stdout
     workers = "[gw0] " in done.stdout
     assert workers == (options != [] and
                        importlib.util.find_spec("xdist") is not None)
     for name in ("test_a.py", "test_b.py"):     # each failure is told
         assert f"{name}:14: AssertionError" in done.stdout
+
+
+@pytest.mark.parametrize("reason, status", [
+    ("no mandoc", 0), ("could not import 'x'", 0), ("no build/debian12", 0),
+    ("no build/stock: see make stock", 1), ("for this reason", 1)])
+def test_skipped_for_a_reason(tmp_path, run, reason, status):
+    (tmp_path / "test_c.py").write_text(
+        f"import pytest\n\ndef test_a():\n    pytest.skip({reason!r})\n\n"
+        "def test_b():\n    pass\n")
+    done = run("-k", "test_c")
+    assert done.returncode == status
+    assert done.stdout.endswith(
+        f"\nskipped: 1 {reason}{' (which this machine has)' * status}\n"
+        "1 passed, 0 failed, 1 skipped\n")
 
 
 def test_what_a_worker_runs():

@@ -15,7 +15,7 @@ def tracked(*patterns):
                            *patterns], cwd=TOP, capture_output=True,
                           text=True)
     if done.returncode != 0:
-        pytest.skip("not a git repository: which files are ours?")
+        pytest.skip("no git repository: which files are ours?")
     return [f for f in done.stdout.splitlines()
             if os.path.isfile(os.path.join(TOP, f))]
 

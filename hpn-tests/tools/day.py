@@ -3,59 +3,45 @@
 import os
 
 import lab
-import running
-from checked import Checked, Each, List, Number, Whole, checked, field
 from spec import link
 
-COUNT = Whole(0, 10**6)
+HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.path.join(lab.BUILD, "day")
 MEMORY_MORE_KIB = 1024          # of each process, over the first hour's
 WINDOW_MORE = 1.5
 
 
-@checked
-class Day(Checked):
-    hours: int = field(Whole(2, 240), "how many", needed=True)
-    hour_s: int = field(Whole(600, 3600, "s"), "of virtual time",
-                        needed=True)
-    connections: int = field(COUNT, "through the forwarding, an hour",
-                             needed=True)
-    burst_mib: int = field(COUNT, "of a burst", needed=True)
-    night_mib: int = field(COUNT, "of the file that rsync copies",
-                           needed=True)
-    night_files: int = field(COUNT, "of the tree that it copies", needed=True)
-    nights: list = field(Each(COUNT), "hours with rsync", needed=True)
-    idle: list = field(Each(COUNT), "hours with nothing but keepalives",
-                       needed=True)
-    paths: list = field(
-        Each(List(rate_mbit=Number(1, 1000), rtt_ms=Number(1, 1000))),
-        "one for each hour, again and again", needed=True)
-
-
 # Each hour ends on this path. The last is as the first, 24 hours later.
 FIRST = link("100m-50ms").but(queue_packets=4000)
-DAY = Day(hours=25, hour_s=3600, connections=200, burst_mib=16, night_mib=32,
-          night_files=200, nights=[3], idle=[5, 6, 7, 20],
-          paths=[[100, 50], [100, 200], [300, 20], [20, 100]])
+DAY = {
+    "hours": 25, "hour_s": 3600,        # of virtual time
+    "connections": 200,                 # through the forwarding, an hour
+    "burst_mib": 16,
+    # What rsync copies in the hours of nights; others have only keepalives
+    "night_mib": 32, "night_files": 200, "nights": [3],
+    "idle": [5, 6, 7, 20],
+    # Mbit/s and ms of an hour, again and again
+    "paths": [[100, 50], [100, 200], [300, 20], [20, 100]]}
 
 
 def run(day, name):
     """The row of each hour, see day_inside.py."""
     paths = [{"rate_mbit": rate, "rtt_us": int(rtt_ms * 1000)}
-             for rate, rtt_ms in day.paths]
+             for rate, rtt_ms in day["paths"]]
     ours = os.path.join(lab.BUILD, "openssh")
-    words = dict(lab.with_paths(FIRST), **day.given())
+    words = dict(lab.with_paths(FIRST), **day)
     words.update(paths=paths, client=ours, server=ours,
                  ssh_options=["ServerAliveInterval 60", "RekeyLimit 1G 1h"],
                  sshd_options=["ClientAliveInterval 60"])
-    return running.in_lab("day_inside.py", words, name, 7200, "2G")
+    return lab.in_lab(os.path.join(HERE, "day_inside.py"), words, name, 7200,
+                      "2G")
 
 
 def faults(day, rows):
     """What should hold and doesn't: the last hour against the first."""
     first, last = rows[0], rows[-1]
     for row in rows:
-        want = 0 if row["hour"] in day.idle else day.connections
+        want = 0 if row["hour"] in day["idle"] else day["connections"]
         if row["answered"] != want:
             yield f"hour {row['hour']}: {row['answered']} were answered"
     rekeys = [row["rekeys"] for row in rows]

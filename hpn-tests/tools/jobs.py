@@ -1,77 +1,40 @@
 """What people do over ssh, as data: tools, the steps of each, and the paths.
-steps.py has the commands; test_jobs.py runs them and says what must hold. A
-field that doesn't exist, and a value that can't be, is an error before anything
-runs."""
+steps.py has the commands; test_jobs.py runs them and says what must hold."""
 
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 
 import lab
-from checked import (Checked, Each, Flag, Like, OneOf, SpecError, Whole,
-                     checked, field, known)
 from spec import Path, link
 
-NAME = Like(r"[a-z][a-z0-9 -]*", "words")
-TEXT = Like(r".+", "text")
 # Whose client and server
 ENDS = {"stock": ("stock", "stock"), "client": ("openssh", "stock"),
         "server": ("stock", "openssh"), "both": ("openssh", "openssh")}
-# What limits a step once both ends are ours
-LIMITS = ("path", "own window", "round trips")
 
-
-def step_or_error(value):
-    if not isinstance(value, Step):
-        raise SpecError(f"{value!r} is no Step(...)")
-
-
-def path_or_error(value):
-    if not isinstance(value, Path):
-        raise SpecError(f"{value!r} is no Path")
-
-
-@checked
-class Step(Checked):
+@dataclass(frozen=True)
+class Step:
     """One command, from Enter to prompt."""
-    name: str = field(NAME, "as steps.py yields it", needed=True)
-    what: str = field(TEXT, "what it does", needed=True)
-    limit: str = field(OneOf(*LIMITS, what="limit"),
-                       "what limits it with ours at both ends", needed=True)
-    why: str = field(TEXT, "how the tool limits itself")
+    name: str                   # as steps.py yields it
+    what: str                   # what it does
+    limit: str                  # path, own window or round trips: what limits
+                                # it with ours at both ends
+    why: str = None             # how the tool limits itself
     # The same command with next to nothing to move: what it takes longer than
     # that is the bytes' time. Of a step that the path limits.
-    idle: str = field(NAME, "the step with the same round trips")
-
-    def __post_init__(self):
-        super().__post_init__()
-        if (self.limit == "path") != (self.idle is not None):
-            raise SpecError(f"step {self.name!r}: idle is for limit='path'")
-        if self.limit == "own window" and not self.why:
-            raise SpecError(f"step {self.name!r}: why is missing")
+    idle: str = None
 
 
-@checked
-class Tool(Checked):
-    name: str = field(NAME, "the function in steps.py", needed=True)
-    packages: list = field(Each(Like(r"[a-z0-9.+-]+", "a package")),
-                           "Debian packages", needed=True)
-    programs: list = field(Each(Like(r"\S+", "a program")),
-                           "found at run time", needed=True)
-    mib: int = field(Whole(1, 4096, "MiB"), "size of what is large; 256")
-    own_client: bool = field(Flag(), "speaks SSH itself, without ssh")
-    kernel: str = field(Like(r"CONFIG_\w+", "CONFIG_X"),
-                        "what the lab's kernel needs")
-    steps: list = field(Each(step_or_error), "in their order", needed=True)
-
-    def __post_init__(self):
-        super().__post_init__()
-        names = [s.name for s in self.steps]
-        if len(set(names)) != len(names):
-            raise SpecError(f"tool {self.name!r}: two steps of one name")
-        for s in self.steps:
-            if s.idle:
-                known(s.idle, names, "step")
+@dataclass(frozen=True)
+class Tool:
+    name: str                   # the function in steps.py
+    packages: list              # Debian packages
+    programs: list              # found at run time
+    steps: list                 # in their order
+    mib: int = 256              # size of what is large
+    own_client: bool = False    # speaks SSH itself, without ssh
+    kernel: str = None          # what the lab's kernel needs
 
     def absent(self):
         """Why it can't run here, or None."""
@@ -90,24 +53,15 @@ class Tool(Checked):
         return found.stdout.rstrip(", ") or "of unknown version"
 
 
-@checked
-class Job(Checked):
+@dataclass(frozen=True)
+class Job:
     """A tool on a path."""
-    level: str = field(OneOf("check", "netem", what="level"),
-                       "check runs in \"make check\"", needed=True)
-    tool: str = field(NAME, "of TOOLS", needed=True)
-    path: Path = field(path_or_error, "link(...)", needed=True)
-    mib: int = field(Whole(1, 4096, "MiB"), "size of what is large",
-                     needed=True)
-    files: int = field(Whole(1, 10**5), "number of the small files",
-                       needed=True)
-    last: str = field(NAME, "the last step that runs; all do if left out")
-
-    def __post_init__(self):
-        super().__post_init__()
-        known(self.tool, TOOLS, "tool")
-        if self.last:
-            known(self.last, [s.name for s in TOOLS[self.tool].steps], "step")
+    level: str                  # check runs in "make check", netem doesn't
+    tool: str                   # of TOOLS
+    path: Path
+    mib: int                    # size of what is large
+    files: int                  # number of the small files
+    last: str = None            # the last step that runs; all do if left out
 
     @property
     def buffers(self):
@@ -241,7 +195,7 @@ def jobs():
     yield Job(level="check", tool="rsync", path=link("1g-200ms"),
               last="file up", **small)
     for name, t in TOOLS.items():
-        large = dict(mib=MIB or t.mib or 256, files=FILES)
+        large = dict(mib=MIB or t.mib, files=FILES)
         for rtt in ("20ms", "100ms", "200ms"):
             yield Job(level="netem", tool=name, path=link(f"1g-{rtt}"),
                       **large)

@@ -4,32 +4,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 
 import jobs
 import lab
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.path.join(lab.BUILD, "tools")
-
-
-def in_lab(program, words, name, timeout_s, memory="8G"):
-    """Runs a program of this folder in the lab, with words as its argument.
-    What it left in result.json; raises lab.LabError if it failed."""
-    folder = os.path.join(lab.LAB, name)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    with open(os.path.join(folder, "lab.log"), "w") as log:
-        done = subprocess.run(
-            [os.path.join(lab.MACHINE, "run"), "-o", folder, "-m", memory,
-             "-t", str(timeout_s), sys.executable, "-B",
-             os.path.join(HERE, program), json.dumps(words)],
-            stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-    if done.returncode != 0:
-        with open(os.path.join(folder, "lab.log")) as log:
-            raise lab.LabError(f"{name}: see {folder}: {log.read()[-2000:]}")
-    with open(os.path.join(folder, "result.json")) as f:
-        return json.load(f)
 
 
 def restic_repository():
@@ -50,7 +30,7 @@ def run(job):
     ends = {name: [os.path.join(lab.BUILD, tree) for tree in trees]
             for name, trees in job.ends().items()}
     more = {"repository": restic_repository()} if job.tool == "restic" else {}
-    return in_lab("inside.py", dict(
+    return lab.in_lab(os.path.join(HERE, "inside.py"), dict(
         lab.with_paths(job.path), tool=job.tool, mib=job.mib, files=job.files,
         ends=ends, search=jobs.SEARCH,
         last=job.wanted()[-1].name, **more),

@@ -17,7 +17,7 @@ LTESTS = ["transfer", "rekey", "multiplex", "forwarding", "sftp", "scp",
 @pytest.mark.parametrize("ltest", LTESTS)
 def test_regress(ltest):
     if ltest == "sftp-chroot" and os.geteuid() != 0:
-        pytest.skip("only root may chroot")
+        pytest.skip("no root, who may chroot")
     done = subprocess.run(
         [IN_TREE, OPENSSH, "make", "-s", "t-exec",
          f"LTESTS={ltest}"],

@@ -97,4 +97,4 @@ def test_upstream(target, variable, name):
     if stock == "failed":
         pytest.skip(f"fails with both here: {said.splitlines()[-2:]}")
     if stock == "skipped":
-        pytest.skip(f"upstream skips it here: {reason(said)}")
+        pytest.skip(f"no such test here: {reason(said)}")

@@ -8,8 +8,6 @@ import trees
 from trees import run
 
 BASE = trees.BASES[0]
-# All mails together, without tests. Upstream has to read them.
-LINES = 1500
 # What a mail must not have: what of ours is not upstream's concern
 NOT_UPSTREAMS = ("mmap", "poly1305", "ChannelWindowMax", "TCPCongestion",
                  "packet-pad", "F_SETPIPE_SZ", "DTRACE")
@@ -20,16 +18,6 @@ def mails(tmp_path_factory):
     trees.skip_without("core")
     folder = tmp_path_factory.mktemp("mails")
     return trees.mails(BASE, folder)
-
-
-def test_are_small(mails):
-    said, paths = mails
-    assert 5 <= len(paths) <= 6
-    total = int(said.splitlines()[-1].split("+")[1].split(",")[0])
-    added = [line for path in paths
-             for line in path.read_text().splitlines()
-             if line.startswith("+") and not line.startswith("+++ b/")]
-    assert total == len(added) <= LINES, said
 
 
 def test_have_upstreams_concerns_only(mails):

@@ -161,7 +161,7 @@ def source(base):
     """The path of a base's source. Skips the test if it can't be had."""
     path, why = fetch(base)
     if path is None:
-        pytest.skip(why)
+        pytest.skip(f"no {base}: {why}")
     return path
 
 
@@ -222,7 +222,7 @@ class Laid:
 def skip_without(group):
     """Skips the test if the series has no such group."""
     if group and group not in [heading for heading, _ in groups()]:
-        pytest.skip(f"the series has no group {group}")
+        pytest.skip(f"no group {group} in the series")
 
 
 def changed(path):
