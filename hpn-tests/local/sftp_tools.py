@@ -24,8 +24,10 @@ SMALL, LARGE = 4096, 20 << 20       # bytes; LARGE has the connection to itself
 
 
 def run(argv, cwd, timeout_s=300, **kwargs):
+    """Its status, which no crash is, and what it said."""
     done = subprocess.run(argv, cwd=cwd, text=True, timeout=timeout_s,
                           capture_output=True, **kwargs)
+    assert done.returncode >= 0 or done.returncode == -signal.SIGPIPE, done
     return done.returncode, done.stderr
 
 

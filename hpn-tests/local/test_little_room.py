@@ -108,35 +108,22 @@ MUCH = 32 << 20
 
 
 @pytest.mark.parametrize("window", [MUCH, 2 ** 32 - 1])
-def test_sshd_packets_of_any_size(place, window):       # noqa: F811
+@pytest.mark.parametrize("end", [Server, Client], ids=["sshd", "ssh"])
+def test_packets_of_any_size(place, end, window):       # noqa: F811
     """Much data for who takes packets of 4 GiB: all of it arrives. No packet
     has more than is read ahead; stock sends some of several MiB."""
-    server = Server(place)
-    server.client.takes(window, 2 ** 32 - 1)
-    channel = server.session(f"head -c {MUCH} /dev/zero")
-    received = 0
-    while data := channel.recv(1 << 20):
-        received += len(data)
-    assert received == MUCH
-    assert 2 ** 15 <= server.client.longest <= LONGEST
-    server.client.takes(WINDOW, 2 ** 15)
-    assert server.works()
-    server.finish()
-
-
-@pytest.mark.parametrize("window", [MUCH, 2 ** 32 - 1])
-def test_ssh_packets_of_any_size(place, window):        # noqa: F811
-    client = Client(place, takes=(window, 2 ** 32 - 1))
-    reader = threading.Thread(target=client.ssh.stdin.write,
-                              args=(bytes(MUCH),), daemon=True)
-    reader.start()
+    here = end(place, takes=(window, 2 ** 32 - 1))
+    channel = here.session(f"head -c {MUCH} /dev/zero")
+    if end is Client:
+        threading.Thread(target=here.ssh.stdin.write, args=(bytes(MUCH),),
+                         daemon=True).start()
     received = 0
     while received < MUCH:
-        received += len(client.channel.recv(1 << 20))
-    reader.join()
-    assert 2 ** 15 <= client.server.longest <= LONGEST
-    assert client.works()
-    assert client.end()[0] == 0
+        received += len(channel.recv(1 << 20))
+    assert 2 ** 15 <= here.peer.longest <= LONGEST
+    here.peer.takes(WINDOW, 2 ** 15)
+    assert here.works()
+    here.finish()
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])

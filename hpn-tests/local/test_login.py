@@ -109,12 +109,15 @@ def keep_public(place, name):
     shutil.copy(place.path(f"{name}.pub"), place.path(name))
 
 
-@case
-def key_in_an_agent(place):
-    agent = Agent(place)
-    agent.add(place.path("user"))
+def with_agent(place, *options, first=(), env=(), seen=(), status=0):
+    """An agent that has the user's key, and others before it. Only the public
+    half is in a file."""
+    agent = Agent(place, env=env)
+    for name in first:
+        agent.add(key(place, name))
+    agent.add(*options, place.path("user"))
     keep_public(place, "user")
-    return Case(seen=[agent])
+    return Case(seen=[agent, *seen], status=status)
 
 
 @case
@@ -131,23 +134,11 @@ def agent_only(place):
                 seen=[agent])
 
 
-@case
-def agent_with_more_keys_than_one(place):
-    """IdentitiesOnly: those that are not named stay unasked."""
-    agent = Agent(place)
-    agent.add(key(place, "first"))
-    agent.add(place.path("user"))
-    keep_public(place, "user")
-    return Case(seen=[agent])
-
-
 def confirming(place, script, status):
     """An agent that asks somebody before it signs."""
     prompts = Prompts(place, script)
-    agent = Agent(place, env=prompts.env)
-    agent.add("-c", place.path("user"))
-    keep_public(place, "user")
-    return Case(seen=[agent, prompts], status=status)
+    return with_agent(place, "-c", env=prompts.env, seen=[prompts],
+                      status=status)
 
 
 @case
@@ -160,24 +151,12 @@ def agent_that_refuses(place):
         authorize(place, "first", "user")], seen=[agent])
 
 
-@case
-def agent_with_a_key_for_this_host_only(place):
-    agent = Agent(place)
+def for_one_host(place, public, status):
+    """An agent with a key that is only for the host with that key."""
     with open(place.path("here"), "w") as f:
-        f.write(f"here {read(place.path('host.pub'))}")
-    agent.add("-H", place.path("here"), "-h", "here", place.path("user"))
-    keep_public(place, "user")
-    return Case(seen=[agent])
-
-
-@case
-def agent_with_a_key_for_another_host_only(place):
-    agent = Agent(place)
-    with open(place.path("here"), "w") as f:
-        f.write(f"here {read(key(place, 'another') + '.pub')}")
-    agent.add("-H", place.path("here"), "-h", "here", place.path("user"))
-    keep_public(place, "user")
-    return Case(seen=[agent], status=DENIED)
+        f.write(f"here {read(public)}")
+    return with_agent(place, "-H", place.path("here"), "-h", "here",
+                      status=status)
 
 
 @case
@@ -300,6 +279,14 @@ def penalties(place):
 
 CASES |= {
     "key_in_a_file": lambda place: Case(),
+    "key_in_an_agent": lambda place: with_agent(place),
+    # IdentitiesOnly: those that are not named stay unasked.
+    "agent_with_more_keys_than_one": lambda place: with_agent(place,
+        first=["first"]),
+    "agent_with_a_key_for_this_host_only": lambda place: for_one_host(place,
+        place.path("host.pub"), 0),
+    "agent_with_a_key_for_another_host_only": lambda place: for_one_host(place,
+        key(place, "another") + ".pub", DENIED),
     "agent_that_asks": lambda place: confirming(place, "true", 0),
     "agent_that_asks_and_is_told_no": lambda place: confirming(place, "exit 1",
         DENIED),

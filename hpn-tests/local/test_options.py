@@ -90,19 +90,6 @@ def test_first_counts(folder, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_else_changes(folder, kind):
-    """The dump is that of the same without it, but for its line."""
-    lines = ["RekeyLimit 1G", "LogLevel VERBOSE"]
-    without = dump(folder, kind, *lines)
-    with_it = dump(folder, kind, "ChannelWindowMax 4M", *lines)
-    assert value(with_it) != value(without)
-    assert [line for line in with_it.stdout.splitlines()
-            if not line.lower().startswith("channelwindowmax ")] == \
-        [line for line in without.stdout.splitlines()
-         if not line.lower().startswith("channelwindowmax ")]
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_default(folder, kind):
     """128M, a sixteenth of the memory, or of what the cgroup may have: here
     as a file system says that hides the real one."""

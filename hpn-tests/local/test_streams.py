@@ -261,36 +261,26 @@ ANOTHER = "exec unshare -m sh -c 'exec 2>> log; mount --bind other . && " \
 
 
 @BOTH
-def test_another_machine(large, direction):
+@pytest.mark.parametrize("what", ["file", "tree"])
+def test_another_machine(place, direction, what):
     """Behind the name there is one more machine, which has other files."""
     needs_root()
-    (large.path / "other").mkdir()
-    other = content(SIZE, 9)
+    fill(place, what)
+    other = place.path / "other"
+    other.mkdir()
     for name in ("source", "dest"):
-        (large.path / "other" / name).write_bytes(other)
-    large.serve(more=ANOTHER)
-    assert large.copy("scp", direction, SLOW, source="source",
-                      dest="dest") == (0, "")
-    assert filecmp.cmp(large.source, large.dest, shallow=False)
-    for name in ("source", "dest"):
-        assert (large.path / "other" / name).read_bytes() == other
-
-
-@BOTH
-def test_another_machine_and_a_tree(place, direction):
-    needs_root()
-    tree(place.source, 60)
-    (place.path / "other").mkdir()
-    shutil.copytree(place.source, place.path / "other" / "source")
-    for name in ("source", "dest"):
-        (place.path / "other" / name).mkdir(exist_ok=True)
-        (place.path / "other" / name / "only").write_bytes(b"other")
-    before = digests(place.path / "other")
+        if what == "file":
+            (other / name).write_bytes(content(SIZE, 9))
+        else:
+            shutil.copytree(place.source, other / name)
+            (other / name / "only").write_bytes(b"other")
+    before = digests(other)
     place.serve(more=ANOTHER)
-    assert place.copy("scp", direction, "-l80000", source="source/.",
-                      dest="dest") == (0, "")
+    assert place.copy("scp", direction, "-l80000", dest="dest",
+                      source="source/." if what == "tree" else "source") == \
+        (0, "")
     assert digests(place.dest) == digests(place.source)
-    assert digests(place.path / "other") == before
+    assert digests(other) == before
 
 
 @BOTH

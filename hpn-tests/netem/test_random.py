@@ -124,19 +124,6 @@ def test_the_window_of_our_rule(measured, windowed, missed):
                            min(bdp(draw.spec) + 3 * MIB, BUDGET)]
 
 
-def test_a_window_of_requests():
-    """With stock's sftp the window is no more than its requests."""
-    draw = Draw(282)
-    assert (draw.spec.tool, draw.spec.client) == ("sftp", "stock")
-    specs = draw.add_windowed()
-    assert len(specs) == 3
-    assert {s.window[2] for s in specs.values()} == {64 * 261120}
-    # Of those that are there no more are added, of others they are.
-    assert not draw.add_windowed()
-    more = draw.add_seeds([4])
-    assert [s.seed for s in more.values() if s.window] == [4]
-
-
 class Seeds(dict):
     """Transfers: those with the first seeds have these goodputs, and then
     those that are added."""
@@ -180,31 +167,6 @@ def test_a_draw_with_chance(measured, chance, first, more, of_stock, missed):
     assert figures.get("seeds") == (9 if more else None)
 
 
-@pytest.mark.parametrize("last, missed", [(100, False), (60, True)])
-def test_nine_seeds_may_be_too_few(measured, last, missed):
-    """They differ so much that only more tell."""
-    draw = next(d for d in map(Draw, range(200)) if d.spec.loss and
-                not d.holds_credit and bdp(d.spec) < BUDGET)
-    first, more, most = (30, 100, 80), (50, 100) * 3, (last, last + 1) * 13
-    others = [(100, 101, 99) * n for n in (1, 2, 9)]
-    transfers = Seeds(draw, *(
-        {"ours": ours, "stock": other, "raw": other}
-        for ours, other in zip((first, more, (*most, last)), others)))
-    figures = draw.check(measured, transfers)
-    found, measured.missed = measured.missed, []
-    assert bool(found) == missed, found
-    assert figures["seeds"] == 36
-
-
-def test_requests_are_a_limit():
-    """Stock's scp has 16 MB under way, whatever the window."""
-    draw = Draw(23)
-    assert (draw.spec.tool, draw.spec.client) == ("scp", "stock")
-    raw = draw.spec.bytes / 8e6             # in 8 s
-    steady = 64 * 261120 / draw.spec.rtt_us
-    assert steady / 1.3 < draw.share([], raw) < steady
-
-
 def test_a_draw_is_its_number():
     """The same number is the same transfer, others are others, and the printed
     row has just that transfer."""
@@ -220,22 +182,3 @@ def test_a_draw_is_its_number():
         assert spec.given() == draw.spec.given(), draw.row()
         assert isinstance(spec, Spec)
         scenarios.Row(name=name, level=level, spec=spec, must=must, **more)
-
-
-def test_draws_are_of_all_kinds():
-    """Two hundred of them have each tool, direction, pair of ends, congestion
-    control and kind of buffers, with loss and without, in any quarter of the
-    rates and RTTs."""
-    specs = [Draw(n).spec for n in range(200)]
-    for field, count in (("tool", 4), ("direction", 2), ("cc", 2),
-                         ("tcp_buffers", 2)):
-        assert len({getattr(s, field) for s in specs}) == count, field
-    assert len({(s.client, s.server) for s in specs}) == 3
-    assert 60 < sum(s.loss is not None for s in specs) < 140
-    for least, most, field, unit in ((5, 2500, "rate_mbit", 1),
-                                     (2, 600, "rtt_us", 1000)):
-        values = sorted(getattr(s, field) / unit for s in specs)
-        step = (most / least) ** 0.25
-        for quarter in range(4):
-            assert any(least * step ** quarter * 0.99 <= v <=
-                       least * step ** (quarter + 1) * 1.01 for v in values)

@@ -4,9 +4,6 @@ draws, what it runs, and that it tells found from unfound."""
 import importlib.machinery
 import importlib.util
 import os
-import shutil
-import signal
-import subprocess
 
 import pytest
 
@@ -47,23 +44,6 @@ def test_new_names_of_types_are_not_ours(tmp_path, monkeypatch):
     monkeypatch.setattr(mutants, "STOCK", str(tmp_path / "stock"))
     monkeypatch.setattr(mutants, "OURS", str(tmp_path / "ours"))
     assert list(mutants.sources()) == [("ssh-keygen.c", {2})]
-
-
-def test_programs_that_still_run_end(tmp_path):
-    """Those of the folder, and no others."""
-    (tmp_path / "ours").mkdir()
-    programs = [tmp_path / "ours" / "sleep", tmp_path / "ours-not"]
-    for program in programs:
-        shutil.copy(shutil.which("sleep"), program)
-    ours, other = (subprocess.Popen([str(p), "60"]) for p in programs)
-    try:
-        mutants.end_programs(str(tmp_path / "ours"))
-        assert ours.wait(10) == -signal.SIGKILL
-        assert other.poll() is None
-    finally:
-        for process in ours, other:
-            process.kill()
-            process.wait()
 
 
 def test_kept_are_still_there():
