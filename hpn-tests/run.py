@@ -12,9 +12,8 @@ time, which others would disturb. A test that hangs fails after TIMEOUT_S, and
 says where, if pytest-timeout is there; PYTEST_TIMEOUT sets another time.
 
 Where REQUIRE_ALL=1 is set, as CI does, nothing may be skipped: what this
-machine can't run is a failure with the same reason. (A conftest.py at the
-top can't say so: configure removes all files of that name.)
-"""
+machine can't run is a failure with the same reason. (A conftest.py at the top
+can't say so: configure removes all files of that name.)"""
 
 import importlib.util
 import os

@@ -1,6 +1,7 @@
 """What the tests of faults share: a file moved by ssh, scp or sftp through the
 relay, how that came out, and where the outcome is written down."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -21,6 +22,16 @@ DIRECTIONS = ("get", "put")
 COPIES = [(tool, direction) for tool in ("ssh", "scp", "sftp")
           for direction in DIRECTIONS]
 slow = pytest.mark.level("netem")       # not in "make check"
+each = pytest.mark.parametrize("who", ["ours",
+                                       pytest.param("stock", marks=slow)])
+
+def runs(*quick, of=COPIES):
+    """The copies, and which of them are quick, with our own programs."""
+    return pytest.mark.parametrize("who, tool, direction", [
+        pytest.param(who, *copy, marks=() if (who, copy) in
+                     [("ours", q) for q in quick] else slow)
+        for who in TREES for copy in of])
+
 
 # What a user may be told; one of these, and not a page of it
 LOST = ("Connection (to .* )?(reset|closed)|Broken pipe|closed by remote host|"
@@ -29,7 +40,23 @@ CORRUPT = ("Corrupted MAC|message authentication code incorrect|"
            "Packet corrupt|[Bb]ad packet length|padding error")
 TIMEOUT = "Timeout, server .* not responding"
 LINES = 8
+REAL_TIME = ("chrt", "-r", "1")
 WRONG = "wrong data, exit 0"
+
+
+@contextlib.contextmanager
+def busy(place):                                        # noqa: F811
+    """A loop for each CPU. What stands for the path has real-time priority
+    beside it (REAL_TIME): skips the test if nobody may have that."""
+    if subprocess.run([*REAL_TIME, "true"], check=False).returncode:
+        pytest.skip("no real-time priority for us here")
+    loops = [place.start(["sh", "-c", "while :; do :; done"])
+             for _ in range(max(2, os.cpu_count()))]
+    yield
+    for loop in loops:
+        assert loop.poll() is None
+        loop.kill()
+        loop.wait()
 
 
 def sha256(path):

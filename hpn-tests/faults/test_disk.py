@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from chaos import (COPIES, DIRECTIONS, PORT, TREES, Ends,       # noqa: F401
-                   WRONG, place, record, sha256, slow, some_line)
+from chaos import (COPIES, DIRECTIONS, PORT, Ends, WRONG,      # noqa: F401
+                   each, place, record, runs, sha256, slow, some_line)
 
 MIB = 1 << 20
 ROOM = 4                                # MiB
@@ -28,10 +28,8 @@ def small(place):
     return inside, f"/proc/{place.holder.pid}/root{inside}"
 
 
-@pytest.mark.parametrize("who, tool, direction", [
-    pytest.param(who, *copy, marks=() if who == "ours" and copy[0] == "scp"
-                 else slow) for who in TREES for copy in COPIES
-    if copy != ("ssh", "get")])
+@runs(("scp", "get"), ("scp", "put"),
+      of=[copy for copy in COPIES if copy != ("ssh", "get")])
 def test_full(place, small, who, tool, direction):
     ends = Ends(place, who)
     ends.dest = f"{small[0]}/dest"
@@ -113,8 +111,7 @@ def test_caller_that_has_gone(place):
     "scp", pytest.param("scp-O", marks=slow),
     pytest.param("sftp", marks=slow)])
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("who", [
-    "ours", pytest.param("stock", marks=slow)])
+@each
 def test_tree(place, small, who, tool, direction):
     """Of a tree each file that has no error of its own is whole."""
     ends = Ends(place, who)

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from chaos import (FRONT, LOST, SIZE, TREES, Ends, Relay,       # noqa: F401
-                   place, record, slow, some_line, wait_until)
+                   each, place, record, slow, some_line, wait_until)
 from loopback import read, status_kib
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -81,7 +81,7 @@ def held_reader(ends):
     return client, relay
 
 
-@pytest.mark.parametrize("who", ["ours", pytest.param("stock", marks=slow)])
+@each
 def test_sshd_has_none_for_its_buffer(place, who):
     """A reader has stopped, and what comes for it has no room: the log says
     so, the user that the connection is lost."""
@@ -97,7 +97,7 @@ def test_sshd_has_none_for_its_buffer(place, who):
     assert place.still_serves()
 
 
-@pytest.mark.parametrize("who", ["ours", pytest.param("stock", marks=slow)])
+@each
 def test_ssh_has_none_for_its_buffer(place, who):
     ends = Ends(place, who)
     relay = Relay(place, [{"from": "server", "at": 100 * KIB, "do": "hold"}])
@@ -171,7 +171,7 @@ def cgroup():
         c.end()
 
 
-@pytest.mark.parametrize("who", ["ours", pytest.param("stock", marks=slow)])
+@each
 def test_cgroup_is_full(cgroup, place, who):
     """The kernel ends the process that serves a connection whose reader has
     stopped. That is an error for this user, and nothing to others."""

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from chaos import (COPIES, CORRUPT, LOST, SIZE, TIMEOUT, TREES,       # noqa: F401
-                   WRONG, Ends, place, record, slow, some_line)
+from chaos import (CORRUPT, LOST, SIZE, TIMEOUT, TREES, WRONG,       # noqa: F401
+                   Ends, place, record, runs, slow, some_line)
 
 SEGMENT = 1448                          # bytes
 LOGIN = 8000                # bytes of a direction, of which logging in is less
@@ -21,14 +21,6 @@ def receives(direction):
     """The sender of the data, and its receiver."""
     return ("server", "client") if direction == "get" else \
         ("client", "server")
-
-
-def runs(*quick, of=COPIES):
-    """The copies, and which of them are quick, with our own programs."""
-    return pytest.mark.parametrize("who, tool, direction", [
-        pytest.param(who, *copy, marks=() if (who, copy) in
-                     [("ours", q) for q in quick] else slow)
-        for who in TREES for copy in of])
 
 
 @runs(("scp", "get"))

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from chaos import (COPIES, PORT, SIZE, TIMEOUT, TREES, Ends,    # noqa: F401
-                   Relay, place, record, sha256, slow, some_line)
+from chaos import (COPIES, PORT, SIZE, TIMEOUT, Ends, Relay,   # noqa: F401
+                   place, record, runs, sha256, slow, some_line)
 
 SEED = 9
 STOPPED_S = 3
@@ -40,10 +40,7 @@ def go_on(pids):
 
 @pytest.mark.parametrize("stopped", [
     "sshd-session", pytest.param("ssh", marks=slow)])
-@pytest.mark.parametrize("who, tool, direction", [
-    pytest.param(who, *copy, marks=() if (who, *copy) ==
-                 ("ours", "scp", "put") else slow)
-    for who in TREES for copy in COPIES])
+@runs(("scp", "put"))
 def test_stopped_for_a_while(place, stopped, who, tool, direction):
     ends = Ends(place, who)
     client, pids = stop_midway(ends, [stopped], tool, direction)
@@ -55,10 +52,7 @@ def test_stopped_for_a_while(place, stopped, who, tool, direction):
     record(f"{stopped} stopped for {STOPPED_S} s", who, outcome)
 
 
-@pytest.mark.parametrize("who, tool, direction", [
-    pytest.param(who, *copy, marks=() if (who, *copy) ==
-                 ("ours", "sftp", "get") else slow)
-    for who in TREES for copy in COPIES])
+@runs(("sftp", "get"))
 def test_stopped_for_good(place, who, tool, direction):
     """With ServerAliveInterval the client says that the server doesn't
     answer. sshd's processes end once they can."""

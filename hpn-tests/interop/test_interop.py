@@ -1,10 +1,8 @@
 """Clients and servers that others wrote, with stock OpenSSH and with ours at
 the other end: 64 MiB each way, the same bytes, and no slower."""
 
-import concurrent.futures
 import json
 import os
-import queue
 import subprocess
 
 import pytest
@@ -12,7 +10,7 @@ import pytest
 import lab
 import payload
 import peers
-from loopback import PORT, place, wait_until            # noqa: F401
+from loopback import PORT, place                        # noqa: F401
 from spec import link, raw_of, transfer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,10 +28,10 @@ def row_id(row):
     return "-".join(row).translate(str.maketrans(" ", "_", "',"))
 
 
-def raw(direction):
+def raw(direction, cpu):
     """Plain TCP's MB/s on the same path."""
     return lab.run(raw_of(transfer(LINK, direction, BYTES)),
-                   f"interop-raw-{direction}").goodput()
+                   f"interop-raw-{direction}", cpu).goodput()
 
 
 def in_lab(role, name, modes, cpu):
@@ -47,18 +45,6 @@ def in_lab(role, name, modes, cpu):
 def results(request):
     """By role and peer, the Future of its modes' results; by direction that
     of raw TCP's goodput. All that the selected tests want, two at a time."""
-    cpus = queue.SimpleQueue()
-    workers = min(os.cpu_count() or 1, 2) if lab.virtual_time() else 1
-    for cpu in range(workers):
-        cpus.put(cpu)
-
-    def run(function, *arguments):
-        cpu = cpus.get()
-        try:
-            return function(*arguments, cpu)
-        finally:
-            cpus.put(cpu)
-
     wanted = {}
     for item in request.session.items:
         if "results" not in getattr(item, "fixturenames", ()):
@@ -67,12 +53,11 @@ def results(request):
         modes = wanted.setdefault((role, name), [])
         if not peers.absent(role, name) and mode not in modes:
             modes.append(mode)
-    with concurrent.futures.ThreadPoolExecutor(workers) as executor:
-        yield {**{d: executor.submit(run, lambda d, _: raw(d), d)
-                  for d in peers.DIRECTIONS},
-               **{key: executor.submit(run, in_lab, *key, modes)
-                  for key, modes in wanted.items() if modes}}
-        executor.shutdown(cancel_futures=True)
+    pool = lab.Pool()
+    yield {**{d: pool.submit(raw, d) for d in peers.DIRECTIONS},
+           **{key: pool.submit(in_lab, *key, modes)
+              for key, modes in wanted.items() if modes}}
+    pool.executor.shutdown(cancel_futures=True)
 
 
 @pytest.fixture
@@ -104,8 +89,7 @@ def test_bytes(place, peer, tree):          # noqa: F811
     else:
         place.start(peers.command(table.serves, **words),
                     stdin=subprocess.DEVNULL)
-        wait_until("the server", lambda: f":{PORT} " in
-                   place.run(["ss", "-Htln"]).stdout)
+        place.wait_for_port(PORT)
     for direction, argv in zip(peers.DIRECTIONS, table.modes[mode]):
         copy = f"{home}/{direction}"
         done = place.run(peers.command(argv, tree=tree, copy=copy,

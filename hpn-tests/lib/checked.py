@@ -28,29 +28,37 @@ UNLIMITED = 10**12              # a number so large is no limit to speak of
 # What a value may be. Each is called with a value and raises SpecError unless
 # it may; as text it says for README.md what may be.
 
-class Number:
-    """From least to most, of this unit."""
-    types = (int, float)
-    kind = ""
-
-    def __init__(self, least, most, unit=""):
-        self.least, self.most, self.unit = least, most, unit
+class Check:
+    def __init__(self, text, holds):
+        self.text, self.holds = text, holds
 
     def __call__(self, value):
-        if type(value) not in self.types or \
-                not self.least <= value <= self.most:
+        if not self.holds(value):
             raise SpecError(f"{value!r} is not {self}")
 
     def __str__(self):
-        limits = f"{self.least} to {self.most}" if self.most < UNLIMITED \
-            else f"from {self.least}"
-        return f"{self.kind}{limits} {self.unit}".rstrip()
+        return self.text
 
 
-class Whole(Number):
+def Number(least, most, unit="", kind="", types=(int, float)):
+    """From least to most, of this unit."""
+    limits = f"{least} to {most}" if most < UNLIMITED else f"from {least}"
+    return Check(f"{kind}{limits} {unit}".rstrip(), lambda value:
+                 type(value) in types and least <= value <= most)
+
+
+def Whole(least, most, unit=""):
     """The same, without fractions."""
-    types = (int,)
-    kind = "whole, "
+    return Number(least, most, unit, "whole, ", (int,))
+
+
+def Like(pattern, examples):
+    """Text that matches a pattern; examples says what such text looks like."""
+    return Check(examples, lambda value: isinstance(value, str) and
+                 re.fullmatch(pattern, value))
+
+
+Flag = Check("True", lambda value: value in (True, 1))
 
 
 class OneOf:
@@ -62,29 +70,6 @@ class OneOf:
 
     def __str__(self):
         return ", ".join(map(str, self.names))
-
-
-class Like:
-    """Text that matches a pattern; examples says what such text looks like."""
-
-    def __init__(self, pattern, examples):
-        self.pattern, self.examples = re.compile(pattern), examples
-
-    def __call__(self, value):
-        if not isinstance(value, str) or not self.pattern.fullmatch(value):
-            raise SpecError(f"{value!r} is not like {self}")
-
-    def __str__(self):
-        return self.examples
-
-
-class Flag:
-    def __call__(self, value):
-        if value not in (True, 1):
-            raise SpecError(f"{value!r} is not True; without it, leave it out")
-
-    def __str__(self):
-        return "True"
 
 
 class Each:
@@ -216,8 +201,7 @@ def checked(cls):
 
 
 class Checked:
-    """The base of all specifications. They don't change: but() makes
-    others."""
+    """The base of all specifications. They don't change: but() makes others."""
 
     def __new__(cls, **given):
         names = [f.name for f in dataclasses.fields(cls)]

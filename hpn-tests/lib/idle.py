@@ -2,7 +2,7 @@
 
 import subprocess
 
-from loopback import OURS, PORT, STOCK, pss_kib, read, wait_until
+from loopback import OURS, PORT, STOCK, children, pss_kib, read, wait_until
 
 AT_ONCE = 10
 MOST = 1.02
@@ -35,11 +35,6 @@ def memory_kib(found, connections):
     assert used[0] > connections * 500
     assert used[1] <= used[0] * MOST
     return used
-
-
-def children(pid):
-    return [int(p) for p in
-            read(f"/proc/{pid}/task/{pid}/children").split()]
 
 
 def settled(place, sshd, connections):

@@ -1,8 +1,7 @@
 """Runs transfers in the lab and reads what they leave: the one piece of
 plumbing under the demo and the tests.
 
-A transfer is a Spec: spec.py has its fields.
-"""
+A transfer is a Spec: spec.py has its fields."""
 
 import concurrent.futures
 import functools
@@ -13,7 +12,6 @@ import queue
 import shutil
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -75,15 +73,6 @@ def key(spec):
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def last_count(path):
-    """The last byte count in a series that is still being written."""
-    try:
-        with open(path) as f:
-            return int(f.read().split("\n")[-2].split()[1])
-    except (FileNotFoundError, IndexError):
-        return 0
-
-
 def check(transfer):
     """Raises LabError for a transfer that failed or damaged its bytes."""
     spec, result = transfer.spec, transfer.result
@@ -100,63 +89,58 @@ def check(transfer):
             raise LabError("bytes arrived damaged")
 
 
-def run(spec, name, progress=None, cpu=0, reuse=False):
+def launch(name, command, timeout_s, memory, cpu="", seed=1):
+    """Runs Python with these words in the lab, on that CPU of the host. What it
+    leaves is in the folder of that name, what it says there in lab.log. Raises
+    LabError if it fails."""
+    folder = os.path.join(LAB, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    path = os.path.join(folder, "lab.log")
+    with open(path, "w") as log:
+        done = subprocess.run(
+            [os.path.join(MACHINE, "run"), "-o", folder, "-m", memory,
+             "-s", str(seed), "-t", str(timeout_s), sys.executable, "-B",
+             *command], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            env=dict(os.environ, LAB_PIN=str(cpu)))
+    if done.returncode != 0:
+        with open(path, errors="replace") as log:
+            raise LabError(f"{name}: failed, see {folder}: "
+                           f"{log.read()[-2000:]}")
+    return folder
+
+
+def in_lab(program, words, name, timeout_s, memory="8G", cpu=""):
+    """Runs a program in the lab, with words as its argument. What it left in
+    result.json."""
+    folder = launch(name, [program, json.dumps(words)], timeout_s, memory, cpu)
+    with open(os.path.join(folder, "result.json")) as f:
+        return json.load(f)
+
+
+def run(spec, name, cpu=0, reuse=False):
     """Runs one transfer on that CPU of the host; its files go to
-    build/lab/NAME. progress is called with the bytes that have arrived. With
-    reuse, one that is there and was made just so will do."""
+    build/lab/NAME. With reuse, one that is there and was made just so will
+    do."""
     folder = os.path.join(LAB, name)
     known = key(spec)
     transfer = Transfer(spec, folder)
     if reuse and transfer.read("key") == known:
         return transfer
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
     # A tree has no holes, at either end, and files may take 3/4 of the memory.
     tree_gib = 2 * spec.bytes / 0.75 / (1 << 30) if spec.tree else 0
-    timeout_s = 900 + int(spec.bytes * max(1e-7, 8e-6 / spec.rate_mbit))
-    argv = [os.path.join(MACHINE, "run"), "-o", folder,
-            "-m", f"{max(8, int(tree_gib) + 3)}G",
-            "-s", str(spec.seed or 1), "-t", str(timeout_s),
-            sys.executable, os.path.join(GUEST, "transfer.py"),
-            json.dumps(with_paths(spec))]
-    with open(os.path.join(folder, "lab.log"), "w") as log:
-        process = subprocess.Popen(argv, stdout=log, stderr=log,
-                                   stdin=subprocess.DEVNULL,
-                                   env=dict(os.environ, LAB_PIN=str(cpu)))
-        while process.poll() is None:
-            if progress:
-                progress(last_count(os.path.join(folder, "series")))
-            time.sleep(0.2)
+    launch(name, [os.path.join(GUEST, "transfer.py"),
+                  json.dumps(with_paths(spec))],
+           900 + int(spec.bytes * max(1e-7, 8e-6 / spec.rate_mbit)),
+           f"{max(8, int(tree_gib) + 3)}G", cpu, spec.seed or 1)
     transfer = Transfer(spec, folder)
     try:
-        if process.returncode != 0:
-            raise LabError(transfer.read("lab.log")[-2000:])
         check(transfer)
     except LabError as e:
         raise LabError(f"{name}: failed, see {folder}: {e}") from None
     with open(os.path.join(folder, "key"), "w") as f:
         f.write(known)
     return transfer
-
-
-def in_lab(program, words, name, timeout_s, memory="8G", cpu=""):
-    """Runs a program in the lab, with words as its argument, on that CPU. What
-    it left in result.json; raises LabError if it failed."""
-    folder = os.path.join(LAB, name)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    log = os.path.join(folder, "lab.log")
-    with open(log, "w") as f:
-        done = subprocess.run(
-            [os.path.join(MACHINE, "run"), "-o", folder, "-m", memory,
-             "-t", str(timeout_s), sys.executable, "-B", program,
-             json.dumps(words)], stdout=f, stderr=f, stdin=subprocess.DEVNULL,
-            env=dict(os.environ, LAB_PIN=str(cpu)))
-    if done.returncode != 0:
-        with open(log) as f:
-            raise LabError(f"{name}: see {folder}: {f.read()[-2000:]}")
-    with open(os.path.join(folder, "result.json")) as f:
-        return json.load(f)
 
 
 @functools.lru_cache(maxsize=None)
@@ -171,7 +155,8 @@ def virtual_time():
 class Pool:
     """Runs transfers, as many at once as there are CPUs (two at the most:
     each has GBs of queues), in real time one after the other. start()
-    returns a Future of the Transfer."""
+    returns a Future of the Transfer; submit() that of any function, which
+    gets a CPU as its last argument."""
 
     def __init__(self):
         self.cpus = queue.SimpleQueue()
@@ -180,12 +165,15 @@ class Pool:
             self.cpus.put(cpu)
         self.executor = concurrent.futures.ThreadPoolExecutor(workers)
 
-    def start(self, spec, name, progress=None, reuse=False):
-        return self.executor.submit(self._run, spec, name, progress, reuse)
+    def submit(self, function, *arguments):
+        return self.executor.submit(self._run, function, *arguments)
 
-    def _run(self, spec, name, progress, reuse):
+    def start(self, spec, name, reuse=False):
+        return self.submit(lambda cpu: run(spec, name, cpu, reuse))
+
+    def _run(self, function, *arguments):
         cpu = self.cpus.get()
         try:
-            return run(spec, name, progress, cpu, reuse)
+            return function(*arguments, cpu)
         finally:
             self.cpus.put(cpu)

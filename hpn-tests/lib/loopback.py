@@ -84,6 +84,10 @@ def pss_kib(pid):
     return 0
 
 
+def children(pid):
+    return [int(p) for p in read(f"/proc/{pid}/task/{pid}/children").split()]
+
+
 def stands_still(pid):
     """Whether a process wanted no time in a second."""
     def state():
@@ -93,6 +97,32 @@ def stands_still(pid):
     before = state()
     time.sleep(1)
     return before[0] == "S" and state() == before
+
+
+class Peak:
+    """The most memory (VmHWM, KiB) that a process ever had, as seen until just
+    before it ended."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.before = self.kib = status_kib(pid, "VmHWM")
+        assert self.before > 0
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+
+    def watch(self):
+        while not self.done.wait(0.002):
+            self.look()
+
+    def look(self):
+        self.kib = max(self.kib, status_kib(self.pid, "VmHWM"))
+
+    def stop(self):
+        self.done.set()
+        self.thread.join()
+        self.look()
+        return self.kib
 
 
 class Place:
@@ -175,6 +205,10 @@ class Place:
                      read(f"/proc/{pid}/comm").strip() in names):
                 pids.append(int(pid))
         return pids
+
+    def wait_for_port(self, port):
+        wait_until(f"port {port}", lambda: f":{port} " in
+                   self.run(["ss", "-Htln"]).stdout)
 
     def end(self):
         """Ends what is still here, by pid, children of what dies too."""

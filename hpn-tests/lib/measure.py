@@ -183,12 +183,11 @@ class Transfer:
         """Bytes of credit that the sender had received and not yet sent, at
         each sample of its socket.
 
-        Credit is on its way for half an RTT (the way back has no queue), and
-        if it is due while the path stalls, until that is over. Where the
-        sender's log was read as well, it says what credit has come.
-        What the sender wrote to its socket is that much more than channel
-        data: handshake, then packet headers in a constant ratio.
-        """
+        Credit is on its way for half an RTT (the way back has no queue), and if
+        it is due while the path stalls, until that is over. Where the sender's
+        log was read as well, it says what credit has come. What the sender
+        wrote to its socket is that much more than channel data: handshake, then
+        packet headers in a constant ratio."""
         rows = [(s["t_s"], s["written"]) for s in self.samples()
                 if s.get("written")]
         received = {s["t_s"]: s["credit"] for s in self.samples()

@@ -42,7 +42,6 @@ LOSS = Like(rf"{SHARE}|(random|gemodel|state)( {SHARE})+",
 TREE = Like(r"openssh|stock|fixed|without|debian12|nowhere|peers/\w+",
             "openssh, stock, fixed, without, debian12")
 REORDER = Like(rf"delay \d+[mu]s reorder {SHARE}", '"delay 2ms reorder 99%"')
-FLAG = Flag()
 OPTIONS = Each(Like(r"\w+[ =].+", '"RekeyLimit 64M"'))
 
 
@@ -80,7 +79,7 @@ class Path(Checked):
         "limit of TCP's buffers, of all hosts or of those named: 512 MiB "
         "(raised, also if left out), the kernel's own (default) or that of our "
         "package openssh-bdp-tuning (package)")
-    gso: int = field(FLAG, "segmentation offload: hosts hand the router up to "
+    gso: int = field(Flag, "segmentation offload: hosts hand the router up to "
                      "64 KB at once, as they do a real card")
     queue_bdp: float = field(Number(0, 1000, "BDP"),
                              "the router's queue; 1 if left out")
@@ -91,7 +90,7 @@ class Path(Checked):
     reorder: str = field(REORDER, "reordering, see netem(8)")
     jitter_percent: int = field(Whole(1, 100, "%"),
                                 "jitter, of the one-way delay")
-    aqm: int = field(FLAG, "the router runs fq_codel and marks packets (ECN) "
+    aqm: int = field(Flag, "the router runs fq_codel and marks packets (ECN) "
                      "instead of dropping them")
     changes: list = field(
         Each(List(seconds=SECONDS, fields=change)),
@@ -183,10 +182,10 @@ class Spec(Path):
     sshd_options: list = moves(OPTIONS, "lines of sshd_config", OPENSSH)
     logins: int = moves(Whole(0, 99), "log in this often before; with 0, "
                         "only ARP resolves the address", OPENSSH)
-    agent: bool = moves(FLAG, "the user's key is in an agent only", OPENSSH)
+    agent: bool = moves(Flag, "the user's key is in an agent only", OPENSSH)
     streams: int = moves(
         Whole(1, 8), "`-X streams=`, of a client of ours", COPIES)
-    shared: bool = moves(FLAG, "through a ControlMaster, which is there",
+    shared: bool = moves(Flag, "through a ControlMaster, which is there",
                          COPIES)
     # What else happens
     reader: dict = moves(
@@ -198,7 +197,7 @@ class Spec(Path):
         "plain TCP's receive window: bytes at first, more in each round trip "
         "once these have arrived, and at most", ("raw",))
     second_channel: bool = moves(
-        FLAG, "when the reader has stopped for good, open another channel",
+        Flag, "when the reader has stopped for good, open another channel",
         ("ssh",))
     shell: dict = moves(Keyed(every_s=SECONDS),
                         "a terminal in parallel, with a keystroke every "
@@ -214,14 +213,14 @@ class Spec(Path):
     disk: int = moves(COUNT, "size of the receiver's file system, too small "
                       "for the file", OPENSSH)
     # How it is looked at
-    unspent: bool = moves(FLAG, "sample the sender's socket every 20 ms",
+    unspent: bool = moves(Flag, "sample the sender's socket every 20 ms",
                           OPENSSH)
     sparse: bool = moves(
-        FLAG, "look at memory and sockets each tenth of the transfer's time "
+        Flag, "look at memory and sockets each tenth of the transfer's time "
         "so far (else each 200th), at `unspent` each 200th (else every "
         "20 ms): to look costs more CPU time than the transfer", raw=always)
-    trace: bool = moves(FLAG, "run sshtrace at both ends", OPENSSH)
-    bare: bool = moves(FLAG, "no sampling and no comparison, so that all CPU "
+    trace: bool = moves(Flag, "run sshtrace at both ends", OPENSSH)
+    bare: bool = moves(Flag, "no sampling and no comparison, so that all CPU "
                        "time is ssh's", STREAMS)
 
     def __post_init__(self):

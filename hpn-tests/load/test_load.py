@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from idle import children, idle, memory_kib
-from loopback import (BUILD, OURS, STOCK, place, read,       # noqa: F401
-                      status_kib, wait_until)
+from idle import idle, memory_kib
+from loopback import (BUILD, OURS, STOCK, children, place,    # noqa: F401
+                      read, status_kib, wait_until)
 
 MIB = 1 << 20
 ECHO, FRONT = 3000, 3001
@@ -98,8 +98,7 @@ def forwarding(place):                  # noqa: F811
         ssh = place.start(place.ssh("-N", "-L", f"{FRONT}:127.0.0.1:{ECHO}",
                                     "root@127.0.0.1", tree=tree),
                           stdin=subprocess.DEVNULL)
-        wait_until("the forwarding", lambda: f":{FRONT} " in
-                   place.run(["ss", "-Htln"]).stdout)
+        place.wait_for_port(FRONT)
         monitor = children(sshd.pid)[0]
         ends = [ssh.pid, children(monitor)[0]]
         before = [fds(pid) for pid in ends]

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 
-from loopback import OURS, STOCK, read, wait_until
+from loopback import OURS, STOCK, children, read, wait_until
 
 HOST = "root@127.0.0.1"
 SERVICE, ACCEPT, REQUEST, FAILURE, SUCCESS, PK_OK = 5, 6, 50, 51, 52, 60
@@ -115,10 +115,9 @@ class Agent:
 
 
 class Case:
-    """A login: options of sshd and of ssh, those that ssh does not get, what
-    is typed, and what has to come of it. seen: programs that answer ssh, and
-    tell what they were asked. logs: a line that our ssh makes sshd log
-    besides."""
+    """A login: options of sshd and of ssh, those that ssh does not get, what is
+    typed, and what has to come of it. seen: programs that answer ssh, and tell
+    what they were asked. logs: a line that our ssh makes sshd log besides."""
 
     def __init__(self, *ssh, sshd=(), drop=(), status=0, command="echo ran",
                  typed="", seen=(), env=(), logs=None):
@@ -150,8 +149,7 @@ def run(place, case, tree, level="INFO", port=2222):
 
 def ended(sshd):
     """Once all connections of an sshd have, and itself. Returns its log."""
-    children = f"/proc/{sshd.pid}/task/{sshd.pid}/children"
-    wait_until("the connections' end", lambda: read(children) == "")
+    wait_until("the connections' end", lambda: not children(sshd.pid))
     sshd.terminate()
     sshd.wait()
     return read(sshd.log)

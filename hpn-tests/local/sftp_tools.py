@@ -133,15 +133,11 @@ def torn(source, dest):
         f"{source}/{name}", f"{dest}/{name}", shallow=False)}
 
 
-def named(error, *also):
-    """The names of the files that are told to be incomplete, and, also those
-    that may be."""
-    return {os.path.basename(name) for maybe, name in re.findall(
-        r'^(may be |)incomplete: "(.*)"$', error, re.M)
-        if maybe in ("", *also)}
-
-
-MAYBE = "may be "
+def named(error, dest):
+    """The names, in a copy beside which the client runs, of the files that are
+    told to be incomplete."""
+    return {os.path.relpath(os.path.join(os.path.dirname(dest), name), dest)
+            for name in re.findall(r'^incomplete: "(.*)"$', error, re.M)}
 
 
 def hears_interrupts():

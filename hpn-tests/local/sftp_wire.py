@@ -86,11 +86,11 @@ class Session:
                                         stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, bufsize=0,
                                         stderr=stderr)
-        deadline = threading.Timer(120, self.process.kill)
-        deadline.start()
+        self.deadline = threading.Timer(200, self.process.kill)
+        self.deadline.daemon = True
+        self.deadline.start()
         self.send(HELLO, *ahead)
         version = self.receive()
-        deadline.cancel()
         assert version[:5] == struct.pack(">BI", VERSION, 3)
         self.extensions = version[5:]
 
@@ -130,6 +130,7 @@ class Session:
             assert self.process.wait(60) == 0
         finally:
             self.process.kill()
+            self.deadline.cancel()
 
     def check(self, handle, algs, start, length, block):
         """The digests, or the status"""

@@ -98,9 +98,6 @@ class Place:
         """Bytes of content that went to or from the servers"""
         return sent_in((self.path / "log").read_text())
 
-    def digests_asked(self):
-        return (self.path / "log").read_text().count("check-file")
-
 
 @pytest.fixture
 def place(tmp_path):

@@ -1,48 +1,10 @@
-"""TCPCongestion: what ssh and sshd make of it, and what the kernel has then."""
-
-import re
+"""TCPCongestion: what the kernel has then."""
 
 import pytest
 
 from loopback import OURS, PORT, place, read            # noqa: F401
-from options import KINDS, dump, folder, value          # noqa: F401
 
 HOST = "root@127.0.0.1"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("written", ["bbr", "bbr,cubic", "default",
-                                     "nosuch-one,reno,default", "H_tcp2"])
-def test_value(folder, kind, written):                  # noqa: F811
-    done = dump(folder, kind, f"TCPCongestion {written}")
-    assert value(done, "tcpcongestion") == written
-    assert value(dump(folder, kind), "tcpcongestion") == "default"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("written, fault", [
-    ("", "argument"), ('""', "missing argument"), ("bbr,", "empty name"),
-    (",bbr", "empty name"), ("bbr,,reno", "empty name"),
-    ("bbr cubic", "extra arguments"), ("b/r", "bad name"),
-    ("a-name-of-16-chr", "too long")])
-def test_bad_value(folder, kind, written, fault):       # noqa: F811
-    done = dump(folder, kind, "LogLevel VERBOSE", f"TCPCongestion {written}")
-    assert done.returncode == 255 and done.stdout == ""
-    assert re.search(f"line 2: .*{fault}", done.stderr), done.stderr
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_first_counts(folder, kind):                    # noqa: F811
-    done = dump(folder, kind, "TCPCongestion bbr", "TCPCongestion reno")
-    assert value(done, "tcpcongestion") == "bbr"
-
-
-def test_match_block(folder):                           # noqa: F811
-    lines = ["TCPCongestion cubic", "Match User alice", "TCPCongestion bbr"]
-    for user, means in (("alice", "bbr"), ("root", "cubic")):
-        assert value(dump(folder, "sshd", *lines, conditions=[
-            "-C", f"user={user},addr=192.0.2.1,host=x"]),
-            "tcpcongestion") == means
 
 
 def log_in(place, *options, sshd_options=(), level="INFO"):     # noqa: F811

@@ -9,7 +9,8 @@ import threading
 import pytest
 
 from hostile import MSG_DATA, WINDOW, Client, Raw, Server, packed
-from loopback import place, read, stands_still, wait_until      # noqa: F401
+from loopback import (children, place, read,            # noqa: F401
+                      stands_still, wait_until)
 
 PACKETS = (0, 1, 2, 2 ** 32 - 1)
 WINDOWS = (0, 1, 2, 3)
@@ -21,12 +22,6 @@ SFTP_INIT = packed(5, Raw(b"\1"), 3)
 def cpu_s(pid):
     ticks = read(f"/proc/{pid}/stat").rsplit(")")[-1].split()[11:13]
     return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-
-
-def children(pid):
-    """Its children's pids, once there are any."""
-    return wait_until("a child", lambda: read(
-        f"/proc/{pid}/task/{pid}/children").split())
 
 
 def takes_no_more(peer, channel, window, packet):
@@ -76,7 +71,7 @@ def test_sshd_ends(place, end):                         # noqa: F811
     channel = server.client.open_session()
     channel.invoke_subsystem("sftp")
     server.client.say(MSG_DATA, channel.remote_chanid, SFTP_INIT)
-    wait_until("the answer", lambda: all(
+    wait_until("the answer", lambda: children(server.peak.pid) and all(
         stands_still(pid) for pid in children(server.peak.pid)))
     for _ in range(2):
         assert server.client.is_answered(PATIENCE_S)

@@ -2,6 +2,7 @@
 and takes fewer round trips. Nothing but what a server announces decides over
 messages of channels, whatever its banner says."""
 
+import filecmp
 import os
 import re
 import shutil
@@ -38,7 +39,7 @@ def serve(place, name, *software):
     place.start(peers.command([*peer.serves, *software], place.folder,
                               port="2222", python=PYTHON),
                 stdin=subprocess.DEVNULL)
-    wait_until(name, lambda: ":2222 " in place.run(["ss", "-Htln"]).stdout)
+    place.wait_for_port(2222)
 
 
 def case(name):
@@ -89,9 +90,8 @@ def test_client(place, name):
             get, place.folder, host="127.0.0.1", port=2222, python=PYTHON,
             source=place.path("source"), copy=place.path("copy")))
         assert done.returncode == 0, done.stderr
-        with open(place.path("source"), "rb") as source, \
-                open(place.path("copy"), "rb") as copy:
-            assert source.read() == copy.read()
+        assert filecmp.cmp(place.path("source"), place.path("copy"),
+                           shallow=False)
         os.unlink(place.path("copy"))
     assert read(sshd.log).count("Accepted publickey") == LOGINS
 
@@ -116,6 +116,5 @@ def test_copy_to_banner_of_openssh(place, name):
     options[options.index("-p")] = "-P"
     place.run([f"{OURS}/scp", "-q", "-S", ssh, *options, place.path("source"),
                f"root@127.0.0.1:{place.path('copy')}"])
-    with open(place.path("source"), "rb") as source, \
-            open(place.path("copy"), "rb") as copy:
-        assert source.read() == copy.read()
+    assert filecmp.cmp(place.path("source"), place.path("copy"),
+                       shallow=False)

@@ -1,5 +1,5 @@
-"""ChannelWindowMax: what ssh and sshd make of it, and its man pages. Options
-of earlier releases, which are ignored."""
+"""ChannelWindowMax and TCPCongestion: what ssh and sshd make of them, and their
+man pages. Options of earlier releases, which are ignored."""
 
 import collections
 import os
@@ -9,35 +9,78 @@ import subprocess
 
 import pytest
 
-from loopback import OURS, STOCK, needs_root
-from options import KINDS, dump, folder, value          # noqa: F401
+from loopback import IN_TREE, OURS, STOCK, needs_root
 from sftp_tools import SERVER
 
 MIB = 1024 * 1024
+KINDS = ["ssh", "sshd"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a host key in it."""
+    here = tmp_path_factory.mktemp("options")
+    subprocess.run([f"{OURS}/ssh-keygen", "-q", "-t", "ed25519", "-N", "",
+                    "-f", here / "host"], check=True)
+    return here
+
+
+def dump(folder, kind, *lines, conditions=(), before="true"):
+    """ssh -G or sshd -T with a configuration of these lines, after a command
+    in a mount namespace of its own."""
+    config = folder / "config"
+    config.write_text("".join(line + "\n" for line in lines))
+    argv = [f"{OURS}/ssh", "-T", "-F", config, *conditions, "-G", "host"]
+    if kind == "sshd":
+        argv = [f"{OURS}/sshd", "-f", config, "-h", folder / "host",
+                *conditions, "-T"]
+    return subprocess.run(
+        [IN_TREE, "/", "sh", "-ec", before + '; exec "$@"', "sh", *argv],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+
+
+def value(done, name="ChannelWindowMax"):
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    found = [line.split(None, 1)[1] for line in done.stdout.splitlines()
+             if line.split()[0].lower() == name.lower()]
+    assert len(found) == 1, found
+    return found[0]
+
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("written, means", [
+@pytest.mark.parametrize("name, written, means", [
+    *(("TCPCongestion", names, names) for names in (
+        "bbr", "bbr,cubic", "default", "nosuch-one,reno,default", "H_tcp2")),
+    *(("ChannelWindowMax", *pair) for pair in (
     ("none", "none"),
     ("2M", 2 * MIB), ("64M", 64 * MIB), ("64m", 64 * MIB), ("1G", 1024 * MIB),
     ("4096K", 4 * MIB), ("2097152", 2 * MIB), ("2.5M", 5 * MIB // 2),
-    ('"8M"', 8 * MIB), ("16M # as ever", 16 * MIB)])
-def test_value(folder, kind, written, means):
-    done = dump(folder, kind, f"ChannelWindowMax {written}")
-    assert value(done) == str(means)
+    ('"8M"', 8 * MIB), ("16M # as ever", 16 * MIB)))])
+def test_value(folder, kind, name, written, means):
+    done = dump(folder, kind, f"{name} {written}")
+    assert value(done, name) == str(means)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("written, fault", [
-    ("1", "too small"), ("0", "too small"), ("-1", "too small"),
-    ("2097151", "too small"), ("1.5M", "too small"),
-    ("1025M", "too large"), ("1073741825", "too large"), ("5G", "too large"),
-    ("99999999999999G", "bad number"), ("M", "bad number"),
-    ("default", "bad number"), ("64MB", "bad number"), ("3x", "bad number"),
-    ("0x400000", "bad number"), ('""', "missing argument"),
-    ("", "argument"), ("2M 3M", "extra arguments at end of line")])
-def test_bad_value(folder, kind, written, fault):
+@pytest.mark.parametrize("name, written, fault", [
+    *(("TCPCongestion", *pair) for pair in (
+        ("", "argument"), ('""', "missing argument"), ("bbr,", "empty name"),
+        (",bbr", "empty name"), ("bbr,,reno", "empty name"),
+        ("bbr cubic", "extra arguments at end of line"), ("b/r", "bad name"),
+        ("a-name-of-16-chr", "too long"))),
+    *(("ChannelWindowMax", *pair) for pair in (
+        ("1", "too small"), ("0", "too small"), ("-1", "too small"),
+        ("2097151", "too small"), ("1.5M", "too small"),
+        ("1025M", "too large"), ("1073741825", "too large"),
+        ("5G", "too large"), ("99999999999999G", "bad number"),
+        ("M", "bad number"), ("default", "bad number"), ("64MB", "bad number"),
+        ("3x", "bad number"), ("0x400000", "bad number"),
+        ('""', "missing argument"), ("", "argument"),
+        ("2M 3M", "extra arguments at end of line")))])
+def test_bad_value(folder, kind, name, written, fault):
     """One line that names file, line and fault, and no dump."""
-    done = dump(folder, kind, "RekeyLimit 1G", f"ChannelWindowMax {written}",
+    done = dump(folder, kind, "RekeyLimit 1G", f"{name} {written}",
                 "LogLevel VERBOSE")
     assert done.returncode == 255
     assert done.stdout == ""
@@ -49,7 +92,7 @@ def test_bad_value(folder, kind, written, fault):
     assert len(errors) == 1, errors
     assert re.match(re.escape(str(folder / "config")) + ":? line 2: ",
                     errors[0])
-    assert "channelwindowmax" in errors[0].lower()
+    assert name.lower() in errors[0].lower()
     assert fault in errors[0]
 
 
@@ -82,8 +125,10 @@ def test_bad_value_on_the_command_line(folder, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_first_counts(folder, kind):
-    done = dump(folder, kind, "ChannelWindowMax 4M", "ChannelWindowMax none")
+    done = dump(folder, kind, "ChannelWindowMax 4M", "ChannelWindowMax none",
+                "TCPCongestion bbr", "TCPCongestion reno")
     assert value(done) == str(4 * MIB)
+    assert value(done, "TCPCongestion") == "bbr"
     done = dump(folder, kind, "ChannelWindowMax 4M",
                 conditions=["-o", "ChannelWindowMax=none"])
     assert value(done) == "none"
@@ -93,6 +138,7 @@ def test_first_counts(folder, kind):
 def test_default(folder, kind):
     """128M, a sixteenth of the memory, or of what the cgroup may have: here
     as a file system says that hides the real one."""
+    assert value(dump(folder, kind), "TCPCongestion") == "default"
     needs_root()
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
     hide = "mount -t tmpfs tmpfs /sys/fs/cgroup && cd /sys/fs/cgroup"
@@ -114,18 +160,21 @@ def test_host_block(folder):
 
 def test_match_block(folder):
     """sshd_config: by user, address and group; the first that fits."""
-    lines = ["Match User alice", "ChannelWindowMax none",
+    lines = ["TCPCongestion cubic",
+             "Match User alice", "ChannelWindowMax none", "TCPCongestion bbr",
              "Match Address 192.0.2.0/24", "ChannelWindowMax 4M",
              "Match all", "ChannelWindowMax 16M"]
 
-    def of(user, address):
+    def of(user, address, name="ChannelWindowMax"):
         return value(dump(folder, "sshd", *lines, conditions=[
-            "-C", f"user={user},addr={address},host=example.org"]))
+            "-C", f"user={user},addr={address},host=example.org"]), name)
 
     assert of("alice", "198.51.100.1") == "none"
     assert of("alice", "192.0.2.1") == "none"
     assert of("root", "192.0.2.1") == str(4 * MIB)
     assert of("root", "198.51.100.1") == str(16 * MIB)
+    assert of("alice", "192.0.2.1", "TCPCongestion") == "bbr"
+    assert of("root", "192.0.2.1", "TCPCongestion") == "cubic"
 
 
 # Of earlier releases

@@ -5,8 +5,6 @@ import subprocess
 import pytest
 from loopback import place         # noqa: F401
 
-pytest.importorskip("fcntl")
-
 DEFAULT, WIDE = "65536", "262144"
 MIB = 1 << 20
 # Runs behind WRITE or ECHO, and prints what its pipes hold. Python's fcntl

@@ -28,17 +28,11 @@ def sources(tmp_path_factory):
     shutil.rmtree(top)
 
 
-@pytest.fixture
-def copies(tmp_path):
-    yield tmp_path
-    shutil.rmtree(tmp_path)
-
-
 @pytest.mark.parametrize("what", ["file", "tree"])
 @pytest.mark.parametrize("direction", ["get", "put"])
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
 @pytest.mark.parametrize("server", SERVERS)
-def test_server(sources, copies, server, tool, direction, what):
+def test_server(sources, tmp_path, server, tool, direction, what):
     """Bytes, modes and times arrive. A server that has limits of its own has
     them for the stock client, too."""
     program, reason = SERVERS[server]
@@ -46,8 +40,8 @@ def test_server(sources, copies, server, tool, direction, what):
         pytest.skip(f"no {program}: {reason}")
 
     def outcome(build):
-        dest = copies / os.path.basename(build)
-        status, error = copy(copies, tool, direction, program, sources / what,
+        dest = tmp_path / os.path.basename(build)
+        status, error = copy(tmp_path, tool, direction, program, sources / what,
                              dest, "-rp" if what == "tree" else "-p",
                              build=build)
         assert error == ""

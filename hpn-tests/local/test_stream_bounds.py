@@ -5,11 +5,10 @@ there, a full disk, memory."""
 import os
 import stat
 import subprocess
-import time
 
 import pytest
 
-from loopback import status_kib
+from loopback import Peak
 from sftp_tools import SERVER, digests
 from stream_place import (BOTH, MIB, SLOW, TOOLS, fill,       # noqa: F401
                           looks_complete, place, tree)
@@ -119,17 +118,14 @@ def test_disk_full_in_a_tree(place, direction):
 
 
 def peak_kib(place, direction, streams):
-    """scp's VmHWM, as late as it can be seen"""
+    """scp's VmHWM"""
     argv, _ = place.argv("scp", direction, place.source,
                          place.path / f"dest{streams}", "-l240000",
                          streams=streams)
-    peak = 0
     with subprocess.Popen(list(map(str, argv))) as client:
-        while client.poll() is None:
-            peak = max(peak, status_kib(client.pid, "VmHWM"))
-            time.sleep(0.01)
+        peak = Peak(client.pid)
     assert client.returncode == 0 and len(place.pids()) == streams
-    return peak
+    return peak.stop()
 
 
 @BOTH

@@ -1,21 +1,25 @@
 """scp and sftp over several streams are killed at random moments, in the
-modes that test_streams.py has not: with -p, by sftp, while scp -Z resumes, and
-with files that are larger than what it may send again."""
+modes that test_streams.py has not: with -p, by sftp, while scp -Z resumes, over
+one stream, and with files that are larger than what it may send again."""
 
 import pytest
 
 from stream_place import BOTH, LARGE_SLOW, SLOW, Place, killed_at_any_moment
 
 
-@pytest.mark.parametrize("mode,direction,what", [
-    ("-p", "get", "file"), ("-p", "put", "tree"),
-    ("sftp", "get", "tree"), ("sftp", "put", "tree"), ("sftp", "put", "file"),
-    ("-Z", "get", "tree"), ("-Z", "put", "file"), ("-Z -p", "put", "tree")])
-def test_killed_at_any_moment(tmp_path, mode, direction, what):
+@pytest.mark.parametrize("mode,direction,what,streams,usual", [
+    ("-p", "get", "file", 4, 1), ("-p", "put", "tree", 4, 1),
+    ("sftp", "get", "tree", 4, 1), ("sftp", "put", "tree", 4, 1),
+    ("sftp", "put", "file", 4, 1), ("-Z", "get", "tree", 4, 1),
+    ("-Z", "put", "file", 4, 1), ("-Z -p", "put", "tree", 4, 1),
+    ("-Z", "get", "file", 1, 5), ("-Z", "put", "file", 1, 5),
+    ("-Z -p", "get", "tree", 1, 5), ("-Z -p", "put", "tree", 1, 5)])
+def test_killed_at_any_moment(tmp_path, mode, direction, what, streams,
+                              usual):
     tool, more = ("sftp", []) if mode == "sftp" else ("scp", mode.split())
-    killed_at_any_moment(Place(tmp_path), direction, what, f"{mode} ",
-                         0.6 if "-Z" in mode else 1, SLOW, *more, tool=tool,
-                         usual=1)
+    killed_at_any_moment(Place(tmp_path), direction, what,
+                         f"{mode} {streams} ", 0.6 if "-Z" in mode else 1,
+                         SLOW, *more, tool=tool, usual=usual, streams=streams)
 
 
 @BOTH
@@ -23,11 +27,3 @@ def test_killed_at_any_moment(tmp_path, mode, direction, what):
 def test_killed_with_a_large_file(tmp_path, direction, streams):
     killed_at_any_moment(Place(tmp_path), direction, "large", f"{streams} ",
                          2.4, LARGE_SLOW, usual=1, streams=streams)
-
-
-@pytest.mark.parametrize("mode,what", [("-Z", "file"), ("-Z -p", "tree")])
-@BOTH
-def test_killed_with_one_stream(tmp_path, direction, mode, what):
-    """While it copies, and while it resumes"""
-    killed_at_any_moment(Place(tmp_path), direction, what, f"{mode} one ", 0.6,
-                         SLOW, *mode.split(), usual=5, streams=1)

@@ -15,7 +15,8 @@ import pytest
 
 from stream_place import (BOTH, LARGE, MIB, SIZE, SLOW, TOOLS,   # noqa: F401
                           begin, fill, goes_on, kill, killed_at_any_moment,
-                          logins, missing, place, tree, wait_for)
+                          logins, made_long_ago, missing, place, tree,
+                          wait_for)
 from loopback import (needs_root, place as loopback_place,  # noqa: F401
                       read)
 from sftp_tools import (OURS, SERVER, STOCK, content, digests, entries,
@@ -263,9 +264,11 @@ ANOTHER = "exec unshare -m sh -c 'exec 2>> log; mount --bind other . && " \
 @BOTH
 @pytest.mark.parametrize("what", ["file", "tree"])
 def test_another_machine(place, direction, what):
-    """Behind the name there is one more machine, which has other files."""
+    """Behind the name there is one more machine, which has other files. (One of
+    the same size and time is taken for the same: see SECURITY.md.)"""
     needs_root()
     fill(place, what)
+    made_long_ago(place.source)
     other = place.path / "other"
     other.mkdir()
     for name in ("source", "dest"):

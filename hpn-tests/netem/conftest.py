@@ -35,8 +35,8 @@ class Transfers:
         self.say = say
         self.reuse = reuse
         self.start_s, self.said_s = time.monotonic(), time.monotonic()
-        self.done = self.done_cost = 0
-        self.missing, self.cost, self.futures = {}, {}, {}
+        self.done = 0
+        self.missing, self.futures = {}, {}
         self.add(specs)
 
     def add(self, specs):
@@ -44,29 +44,18 @@ class Transfers:
         specs = {n: s for n, s in specs.items() if n not in self.missing}
         self.missing.update((n, lab.missing_tree(s)) for n, s in specs.items())
         specs = {n: s for n, s in specs.items() if not self.missing[n]}
-        self.cost.update((n, self.guess_s(s)) for n, s in specs.items())
         for name, spec in specs.items():
             future = self.pool.start(spec, name, reuse=self.reuse)
-            future.add_done_callback(lambda _, n=name: self.finished(n))
+            future.add_done_callback(lambda _: self.finished())
             self.futures[name] = future
 
-    @staticmethod
-    def guess_s(spec):
-        """Seconds of a CPU, for the estimate only: boot, sampling, bytes."""
-        per_gb = 12 if spec.tool == "raw" else 45
-        return 4 + spec.bytes * (spec.channels or 1) / 1e9 * per_gb
-
-    def finished(self, name):
+    def finished(self):
         self.done += 1
-        self.done_cost += self.cost[name]
         now_s = time.monotonic()
-        if now_s - self.said_s < 60:
-            return
-        self.said_s = now_s
-        took_s = now_s - self.start_s
-        left_s = took_s * (sum(self.cost.values()) / self.done_cost - 1)
-        self.say(f"{self.done} of {len(self.futures)} transfers, "
-                 f"{took_s / 60:.0f} min, about {left_s / 60:.0f} min left")
+        if now_s - self.said_s > 60:
+            self.said_s = now_s
+            self.say(f"{self.done} of {len(self.futures)} transfers, "
+                     f"{(now_s - self.start_s) / 60:.0f} min")
 
     def __getitem__(self, name):
         if self.missing[name]:

@@ -2,6 +2,7 @@
 fields that its transfer has to have. It takes the row's transfers and
 references, one pair a seed, and the limit, and tells the measured value."""
 
+import dataclasses
 import statistics
 
 from checked import Number, SpecError, Whole, known, within
@@ -16,14 +17,14 @@ BYTES = Whole(1, 10**12, "bytes")
 MS = Number(1, 10**4, "ms")
 
 
+@dataclasses.dataclass
 class Requirement:
-    """What may be required: the function that measures it, what its limit may
-    be and whether it is the most or the least, the fields that the transfer
-    has to have, and its least bytes."""
-
-    def __init__(self, measure, limit, at_most, needs, least_bytes):
-        self.measure, self.limit, self.at_most = measure, limit, at_most
-        self.needs, self.least_bytes = needs, least_bytes
+    """What may be required."""
+    measure: object             # the function that measures it
+    limit: object               # what its limit may be,
+    at_most: bool               # and whether it is the most or the least
+    needs: list                 # fields that the transfer has to have,
+    least_bytes: int            # and its least bytes
 
     def applies(self, spec):
         """Raises SpecError where it can't be measured."""
@@ -60,6 +61,16 @@ def ratio(pairs, of):
         statistics.median(of(raw) for _, raw in pairs)
 
 
+def simple(name, text, what, of, limit=SHARE, form="{:.1%}", **more):
+    """One that compares a figure of ours with raw TCP's."""
+    def measure(m, pairs, bound):
+        (m.at_most if "at_most" in more else m.at_least)(
+            what, ratio(pairs, of), bound, form)
+
+    measure.__name__, measure.__doc__ = name, text
+    requirement(limit, **more)(measure)
+
+
 @requirement(SHARE)
 def steady(m, pairs, least):
     """Rate at which the sender's TCP delivered data after slow start, of raw
@@ -71,26 +82,13 @@ def steady(m, pairs, least):
            f"{ratio(pairs, lambda t: t.goodput(after_s)):.1%}")
 
 
-@requirement(SHARE)
-def goodput(m, pairs, least):
-    """Goodput of the whole transfer, of raw TCP's."""
-    m.at_least("goodput, of raw TCP", ratio(pairs, lambda t: t.goodput()),
-               least, "{:.1%}")
-
-
-@requirement(SHARE)
-def settled(m, pairs, least):
-    """Goodput after slow start as the reader saw it, of raw TCP's."""
-    after_s = steady_after_s(pairs[0][0].spec)
-    m.at_least("goodput after slow start, of raw TCP",
-               ratio(pairs, lambda t: t.goodput(after_s)), least, "{:.1%}")
-
-
-@requirement(TIMES)
-def times(m, pairs, least):
-    """Goodput of the whole transfer, as a multiple of raw TCP's."""
-    m.at_least("goodput, times raw TCP's", ratio(pairs, lambda t: t.goodput()),
-               least, "{:.2f}")
+simple("goodput", "Goodput of the whole transfer, of raw TCP's.",
+       "goodput, of raw TCP", lambda t: t.goodput())
+simple("settled", "Goodput after slow start as the reader saw it, of raw "
+       "TCP's.", "goodput after slow start, of raw TCP",
+       lambda t: t.goodput(steady_after_s(t.spec)))
+simple("times", "Goodput of the whole transfer, as a multiple of raw TCP's.",
+       "goodput, times raw TCP's", lambda t: t.goodput(), TIMES, "{:.2f}")
 
 
 @requirement(SHARE)
@@ -118,11 +116,9 @@ def full_segments(m, pairs, least):
                min(t.mean_segment() for t, _ in pairs), least, "{:.1%}")
 
 
-@requirement(TIMES, at_most=True, least_bytes=GB)
-def first_gb(m, pairs, most):
-    """Time for the first GB, as a multiple of raw TCP's."""
-    m.at_most("first GB, of raw TCP's time",
-              ratio(pairs, lambda t: t.series.seconds(GB)), most, "{:.2f} x")
+simple("first_gb", "Time for the first GB, as a multiple of raw TCP's.",
+       "first GB, of raw TCP's time", lambda t: t.series.seconds(GB), TIMES,
+       "{:.2f} x", at_most=True, least_bytes=GB)
 
 
 @requirement(SHARE, needs=["pause"])

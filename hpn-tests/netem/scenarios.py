@@ -4,8 +4,7 @@ its transfer (lib/spec.py), and what a row can require (requirements.py).
 
 Each is measured against raw TCP on the same path in the same run. A row with a
 word that doesn't exist, or a value that can't be, is an error before anything
-runs.
-"""
+runs."""
 
 import functools
 import os
@@ -163,23 +162,16 @@ for path, count in (("1g-80ms", GB // 2), ("1g-200ms", GB // 2),
     # of it. The sender's CUBIC takes that for a full path at 25 MB in flight,
     # and grows by 5 % a round trip from there: 88.9 %. With HyStart's ACK
     # trains off (hystart_detect 2 at both ends) it is 96.1 %.
-    row(f"stock-sender-{bdp(link(path)) // 10**6}mb", "check"
-        if path == "1g-200ms" else "netem",
-        transfer(path, "get", count, server="stock",
-                 queue_packets=1000000),
-        {"steady": 0.90, "unspent": 8 * MIB},
-        until="the sender's HyStart tells a window's limit from the path's"
-        if path == "10g-50ms" else None)
-# Behind a relay, whose RTT sshd asks the client for
-for path, count in (("1g-80ms", GB // 2), ("1g-200ms", GB // 2),
-                    ("10g-50ms", 2 * GB)):
-    row(f"stock-relay-{bdp(link(path)) // 10**6}mb", "check"
-        if path == "1g-200ms" else "netem",
-        transfer(path, "put", count, client="stock", via="relay",
-                 queue_packets=1000000),
-        {"steady": 0.95, "unspent": 8 * MIB},
-        until="the sender's HyStart tells a window's limit from the path's"
-        if path == "10g-50ms" else None)
+    # Behind a relay sshd asks the client for the RTT.
+    for what, direction, least, fields in (
+            ("sender", "get", 0.90, {"server": "stock"}),
+            ("relay", "put", 0.95, {"client": "stock", "via": "relay"})):
+        row(f"stock-{what}-{bdp(link(path)) // 10**6}mb",
+            "check" if path == "1g-200ms" else "netem",
+            transfer(path, direction, count, queue_packets=1000000, **fields),
+            {"steady": least, "unspent": 8 * MIB},
+            until="the sender's HyStart tells a window's limit from the path's"
+            if path == "10g-50ms" else None)
 # Stalls of 20 to 200 ms, and what comes at once afterwards. A relay is a path
 # that is a program: it takes data no faster, so that the RTT is known in band
 # only. What comes at once counts as the path's rate for two round trips, and

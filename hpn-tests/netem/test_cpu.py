@@ -1,7 +1,6 @@
-"""CPU time of both ends: at 200 ms at most 1.3 times that at 1 ms. Virtual
-time hides it, so it is the time that the guest's programs took of the host.
-Links deliver in the same bursts near and far, as these decide how often one
-wakes."""
+"""CPU time of both ends: at 200 ms at most 1.3 times that at 1 ms. Virtual time
+hides it, so it is the time that the guest's programs took of the host. Links
+deliver in the same bursts near and far, as these decide how often one wakes."""
 
 from scene import scenario
 from spec import GB, transfer

@@ -10,7 +10,7 @@ import lab
 import scenarios
 from draw import Draw
 from scenarios import BUDGET
-from spec import MIB, Spec, bdp
+from spec import Spec, bdp
 
 COUNT = int(os.environ.get("DRAWS") or 10)
 FIRST = int(os.environ.get("FIRST") or 1)
@@ -69,10 +69,9 @@ class Windowed(dict):
 
     def __init__(self, transfers, mb):
         super().__init__(transfers)
-        self.mb, self.added = mb, []
+        self.mb = mb
 
     def add(self, specs):
-        self.added += specs.values()
         self.update((name, Fake(self.mb)) for name in specs)
 
 
@@ -99,72 +98,6 @@ def test_a_draw_can_fail(measured, ours, missed):
     assert len(found) == len(missed), found
     for text, start in zip(found, missed):
         assert text.startswith(start)
-
-
-@pytest.mark.parametrize("windowed, missed", [
-    (84, False),                # ours has all that TCP has with that window
-    (85, True),
-    (150, True)])               # it was not the window
-def test_the_window_of_our_rule(measured, windowed, missed):
-    """Where ours misses, the limit is raw TCP with the same window."""
-    draw = next(d for d in map(Draw, range(200)) if d.has_rule() and
-                bdp(d.spec) > 20 * MIB and not d.is_chance() and
-                d.spec.tool == "ssh")
-    transfers = Windowed({n: Fake(80) for n in (*draw.names["ours"],
-                                                *draw.names["stock"])} |
-                         {n: Fake(100) for n in draw.names["raw"]}, windowed)
-    figures = draw.check(measured, transfers)
-    found, measured.missed = measured.missed, []
-    assert bool(found) == missed, found
-    assert figures["of_raw"] == 0.8
-    assert figures["of_limit"] == round(80 / min(windowed, 100), 4)
-    spec, = transfers.added
-    assert spec.tool == "raw"
-    assert spec.window == [9 * MIB // 2, 3 * MIB,
-                           min(bdp(draw.spec) + 3 * MIB, BUDGET)]
-
-
-class Seeds(dict):
-    """Transfers: those with the first seeds have these goodputs, and then
-    those that are added."""
-
-    def __init__(self, draw, first, *more):
-        super().__init__()
-        self.draw, self.more = draw, list(more)
-        self.give(first)
-
-    def give(self, goodputs):
-        for what, names in self.draw.names.items():
-            new = [n for n in names if n not in self]
-            self.update((n, Fake(mb)) for n, mb in
-                        zip(new, goodputs.get(what, ())))
-
-    def add(self, specs):
-        more = self.more.pop(0)
-        assert len(specs) == len(more["ours"]) * 3
-        self.give(more)
-
-
-@pytest.mark.parametrize("chance, first, more, of_stock, missed", [
-    # The median holds: no more seeds
-    ("loss", (97, 10, 200), None, 0.97, False),
-    # By luck it didn't
-    ("loss", (60, 100, 80), (100, 101, 99, 100, 100, 100), 0.9225, False),
-    ("jitter_percent", (80,), (99, 100, 101) * 2 + (100,) * 2, 0.975, False),
-    # It never does
-    ("loss", (80, 81, 79), (80, 82, 78, 80, 80, 80), 0.8, True)])
-def test_a_draw_with_chance(measured, chance, first, more, of_stock, missed):
-    draw = next(d for d in map(Draw, range(200)) if getattr(d.spec, chance) and
-                not d.holds_credit and bdp(d.spec) < BUDGET and
-                len(d.seeds) == len(first))
-    others = (99, 101, 100) * 3
-    transfers = Seeds(draw, {"ours": first, "stock": others, "raw": others},
-                      {"ours": more, "stock": others, "raw": others})
-    figures = draw.check(measured, transfers)
-    found, measured.missed = measured.missed, []
-    assert bool(found) == missed, found
-    assert figures["of_stock"] == pytest.approx(of_stock, abs=0.002)
-    assert figures.get("seeds") == (9 if more else None)
 
 
 def test_a_draw_is_its_number():

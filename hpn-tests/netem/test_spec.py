@@ -27,7 +27,7 @@ def of(**fields):
     ({"changes": [[1, {"rtt_ms": 5}]]}, "changes: fields: no key 'rtt_ms'"),
     ({"tcp_buffers": {"clent": "raised"}}, "tcp_buffers: no host 'clent'"),
     # values that can't be
-    ({"loss": "0.1"}, "loss: '0.1' is not like"),
+    ({"loss": "0.1"}, "loss: '0.1' is not"),
     ({"rate_mbit": float("nan")}, "rate_mbit: nan is not"),
     ({"rtt_us": 1.5}, "rtt_us: 1.5 is not whole"),
     ({"aqm": False}, "aqm: False is not True"),

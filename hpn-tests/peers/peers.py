@@ -8,8 +8,7 @@
     {build} {cache} {here} {python}
     {fingerprint}       of the host's key
 
-get is from the server to the client, put the other way round.
-"""
+get is from the server to the client, put the other way round."""
 
 import functools
 import os

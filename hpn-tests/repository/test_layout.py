@@ -1,5 +1,5 @@
-"""Where things are: what is on top, which folder imports from which, and that
-what documents and comments name is there."""
+"""Where things are: which folder imports from which, which room includes which,
+and that what documents and comments name is there."""
 
 import ast
 import glob
@@ -7,15 +7,15 @@ import graphlib
 import io
 import os
 import re
+import subprocess
+import sys
 import tokenize
+
+import pytest
 
 from tracked import TOP, read, tracked
 from wire_names import wire_name
 
-ON_TOP = {"openssh", "patches", "hpn-tests", "bench", "configure.ac",
-          "Makefile.in", "debian", "README.md",
-          "CONTRIBUTING.md", "SECURITY.md", "LICENCE", "bootstrap", ".ci",
-          ".gitignore"}
 GUEST, LIB = "hpn-tests/lab/guest", "hpn-tests/lib"
 PEERS = "hpn-tests/peers"
 # What the files of a folder may import from other folders
@@ -29,10 +29,6 @@ MAY_IMPORT = {
     "hpn-tests": {LIB}, "bench": {LIB}, "debian/tests": {LIB},
     "patches/tools": {LIB},
 }
-
-
-def test_top():
-    assert {name.split("/")[0] for name in tracked()} == ON_TOP
 
 
 # Imports
@@ -169,3 +165,66 @@ def test_a_stale_path_is_found():
     said = "see docs/compatibility.md, `faults/relay.py` and openssh/lab.py"
     assert [is_there(p, "hpn-tests/README.md") for p in PATH.findall(said)
             if is_ours(p)] == [False] * 3
+
+
+# Rooms: each uses only those that stand below it in the map, and no two modules
+# include each other
+
+OPENSSH = os.path.join(TOP, "openssh")
+INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
+
+
+def rooms():
+    """In the order of the map, which is indented."""
+    return re.findall(r"\b([a-z]+)/", "\n".join(re.findall(
+        r"^ {4}(?:[a-z]+/ +)+", read("openssh/README.md"), re.M)))
+
+
+def files_in_c():
+    """(room, file) of each file in C."""
+    return [(room, name) for room in rooms()
+            for name in sorted(os.listdir(os.path.join(OPENSSH, room)))
+            if name.endswith((".c", ".h"))]
+
+
+def included(room, name):
+    return INCLUDE.findall(read(f"openssh/{room}/{name}"))
+
+
+def test_the_map_has_every_room():
+    folders = {name for name in os.listdir(OPENSSH)
+               if os.path.isdir(os.path.join(OPENSSH, name))}
+    assert folders == {*rooms(), "regress", "standalone"}
+    for room in rooms():
+        assert os.path.exists(os.path.join(OPENSSH, room, "README.md")), room
+
+
+def test_a_room_uses_only_rooms_below_it():
+    order = {room: i for i, room in enumerate(rooms())}
+    where = {name: room for room, name in files_in_c()}
+    assert len(where) == len(files_in_c()), "two files of one name"
+    wrong = [f"{room}/{name} includes {where[header]}/{header}"
+             for room, name in files_in_c() for header in included(room, name)
+             if header in where and order[where[header]] < order[room]]
+    assert not wrong
+
+
+def test_no_modules_include_each_other():
+    uses = {}
+    names = {name[:-2] for _, name in files_in_c()}
+    for room, name in files_in_c():
+        others = {header[:-2] for header in included(room, name)}
+        uses.setdefault(name[:-2], set()).update(
+            (others & names) - {name[:-2]})
+    list(graphlib.TopologicalSorter(uses).static_order())  # if without circle
+
+
+# Parts of documents that programs write
+
+@pytest.mark.parametrize("program", [
+    "hpn-tests/results/page.py", "hpn-tests/netem/reference.py",
+    "bench/tables.py", "patches/tools/table"])
+def test_documents(program):
+    done = subprocess.run([sys.executable, "-B", program, "--check"], cwd=TOP,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
 """day_inside.py DAY: one connection for many hours, in the lab (run by
-test_day.py, inside lab/run). DAY has the fields of day.Day, and client, server
+test_day.py, inside lab/run). DAY is that of test_day.py, with client, server
 and keygen. Leaves $LAB_OUT/result.json with a row for each hour.
 
 An hour: connections through a forwarding at even intervals, a keystroke a

@@ -2,16 +2,89 @@
 and where stock's window was the limit, the bytes come at raw TCP's rate. Leaves
 build/tools for the page."""
 
+import json
 import os
+import shutil
+import subprocess
 
 import pytest
 
 import jobs
-import running
+import lab
 from spec import link
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+RESULTS = os.path.join(lab.BUILD, "tools")
 STOCK_LEAST = 0.97              # stock's seconds of ours
 TCP_LEAST = 0.9                 # of raw TCP's rate
+
+
+def restic_repository():
+    """An empty one. "restic init" looks how long its key takes it, and never
+    ends where no time passes while it computes."""
+    folder = os.path.join(lab.BUILD, "tools-restic")
+    if not os.path.exists(folder):
+        shutil.rmtree(folder + ".new", ignore_errors=True)
+        subprocess.run(["restic", "-q", "-r", folder + ".new", "init"],
+                       check=True, stdin=subprocess.DEVNULL,
+                       env=dict(os.environ, RESTIC_PASSWORD="x"))
+        os.rename(folder + ".new", folder)
+    return folder
+
+
+def run(job):
+    """The job's result, see inside.py."""
+    ends = {name: [os.path.join(lab.BUILD, tree) for tree in trees]
+            for name, trees in job.ends().items()}
+    more = {"repository": restic_repository()} if job.tool == "restic" else {}
+    return lab.in_lab(os.path.join(HERE, "inside.py"), dict(
+        lab.with_paths(job.path), tool=job.tool, mib=job.mib, files=job.files,
+        ends=ends, search=jobs.SEARCH,
+        last=job.wanted()[-1].name, **more),
+        f"tools-{job.name}", 7200)
+
+
+def of_tcp(step, result, ends):
+    """Share of raw TCP's rate at which the step's bytes came: what it took
+    longer than with nothing to move."""
+    seconds = result["seconds"][ends]
+    return result["tcp"][step.name] / (seconds[step.name] - seconds[step.idle])
+
+
+def cells(job, result):
+    """Of each step what was measured, rounded."""
+    for step in job.wanted():
+        row = {"name": step.name, "limit": step.limit, "why": step.why,
+               "idle": step.idle,
+               "what": step.what.format(
+                   mib=job.mib, files=f"{job.files:,}",
+                   pack=result["moved"][step.name] // 10**6),
+               "seconds": {name: round(seconds[step.name], 2) for
+                           name, seconds in result["seconds"].items()}}
+        moved, tcp = result["moved"][step.name], result["tcp"].get(step.name)
+        if moved:
+            row.update(moved=moved, tcp=round(tcp, 2))
+        if step.idle:
+            row["of_tcp"] = round(of_tcp(
+                step, result, list(result["seconds"])[-1]), 2)
+        yield row
+
+
+def leave(job, result):
+    """Leaves what the page wants. What failed leaves nothing."""
+    row = {"role": "tool", "tool": job.tool, "mib": job.mib,
+           "rtt_ms": job.path.rtt_us / 1000, "rate_mbit": job.path.rate_mbit,
+           "buffers": job.buffers}
+    if "skipped" in result:
+        row["skipped"] = result["skipped"]
+    elif any("error" in seconds for seconds in result["seconds"].values()):
+        return
+    else:
+        row.update(version=jobs.TOOLS[job.tool].version(),
+                   steps=list(cells(job, result)))
+    os.makedirs(RESULTS, exist_ok=True)
+    with open(os.path.join(RESULTS, f"{job.name}.json"), "w") as f:
+        json.dump(row, f)
 
 
 def faults(job, result):
@@ -27,7 +100,7 @@ def faults(job, result):
                 found.append(f"{step.name}, {name}: {seconds[step.name]:.2f} "
                              f"s, stock {stock[step.name]:.2f} s")
         if step.limit == "path":
-            share = running.of_tcp(step, result, ours)
+            share = of_tcp(step, result, ours)
             if share < TCP_LEAST:
                 found.append(f"{step.name}: {share:.2f} of raw TCP's rate")
     return found
@@ -40,13 +113,12 @@ def test_tool(job):
     tool = jobs.TOOLS[job.tool]
     if why := tool.absent():
         if job.level != "check":
-            running.leave(job, {"skipped": why})
+            leave(job, {"skipped": why})
         pytest.skip(why)
-    result = running.run(job)
+    result = run(job)
     if job.level != "check":
-        running.leave(job, result)
-    for line in running.lines(job, result):
-        print(line)
+        leave(job, result)
+    print(json.dumps(result, indent=1))
     assert not faults(job, result)
 
 
@@ -74,7 +146,7 @@ def test_a_job_can_fail(result, said):
 def test_the_lab_has_all_steps():
     """Each step of the table is one that steps.py yields. What the path limits
     has a step to be held against."""
-    with open(os.path.join(running.HERE, "steps.py")) as f:
+    with open(os.path.join(HERE, "steps.py")) as f:
         text = f.read()
     for tool in jobs.TOOLS.values():
         assert f"\ndef {tool.name}(job):\n" in text

@@ -7,9 +7,8 @@ import subprocess
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
+from loopback import BUILD, TOP
+
 JOBS = os.environ.get("JOBS", str(os.cpu_count()))
 # Where no libraries for that machine are but the C library. This machine's
 # libmd is not for it.
@@ -70,7 +69,7 @@ def test_builds(name, tmp_path):
     packages, options, runs = BUILDS[name]
     for package in packages:
         if not shutil.which("dpkg-query") or not is_installed(package):
-            pytest.skip(f"needs Debian's {package}")
+            pytest.skip(f"no {package} of Debian's")
     tree = str(tmp_path / "tree")
     run(TOP, "openssh/lay", f"{BUILD}/tarball", tree, "openssh")
     kernel_headers(f"{tree}/kernel")

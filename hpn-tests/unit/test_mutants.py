@@ -35,17 +35,6 @@ def test_every_file_has_tests():
         assert os.path.exists(f"{mutants.TOP}/hpn-tests/local/{test}"), test
 
 
-def test_new_names_of_types_are_not_ours(tmp_path, monkeypatch):
-    """lay has put them into upstream's lines. What else differs is ours."""
-    for tree, text in (("stock", "u_int32_t a;\nu_int8_t b;\n"),
-                       ("ours", "uint32_t a;\nuint8_t b = 1;\n")):
-        (tmp_path / tree).mkdir()
-        (tmp_path / tree / "ssh-keygen.c").write_text(text)
-    monkeypatch.setattr(mutants, "STOCK", str(tmp_path / "stock"))
-    monkeypatch.setattr(mutants, "OURS", str(tmp_path / "ours"))
-    assert list(mutants.sources()) == [("ssh-keygen.c", {2})]
-
-
 def test_kept_are_still_there():
     """And each has a reason."""
     for (name, line, fault), reason in mutants.kept().items():

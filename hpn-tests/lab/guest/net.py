@@ -11,8 +11,7 @@ or, with a jump host in the middle,
 With a relay, it runs on that host and is what makes rate and delay.
 
 Delay, rate and loss sit on a router's two egresses, never on a host's own:
-there they would reach into TCP's small-queue accounting.
-"""
+there they would reach into TCP's small-queue accounting."""
 
 import os
 import re
@@ -70,8 +69,7 @@ def netem(spec):
 
     slot_us makes the link deliver in bursts that far apart, as interrupt
     moderation does: a lab in virtual time would wake its readers for each
-    single packet, ten times as often as a real machine.
-    """
+    single packet, ten times as often as a real machine."""
     # With a jump host, the path is two such links
     delay_us = spec["rtt_us"] // 2 // (len(hosts(spec)) - 1)
     jitter = spec.get("jitter_percent", 0) * delay_us // 100
@@ -100,10 +98,9 @@ class Path:
 
     Packets leave a host as they will be on the wire (gso_max_segs 1): TCP's
     super-packets would pass netem's delay and rate 64 KB at once. That is so
-    with "gso", where more data fits into a buffer. The routes
-    name the congestion control, as a namespace may not make just any of the
-    kernel's its default.
-    """
+    with "gso", where more data fits into a buffer. The routes name the
+    congestion control, as a namespace may not make just any of the kernel's its
+    default."""
 
     def __init__(self, spec):
         self.spec = dict(spec)

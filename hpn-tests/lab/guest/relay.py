@@ -23,8 +23,7 @@ SIGUSR1: what the server says on the connections that there are is kept back.
 
 Says on its output what it does, a JSON object a line: {"listening": FRONT},
 each action as it is done, and of a connection that has ended the bytes that
-came from either end, {"client": bytes, "server": bytes}.
-"""
+came from either end, {"client": bytes, "server": bytes}."""
 
 import contextlib
 import json

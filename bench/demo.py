@@ -4,16 +4,15 @@ installs it, with our packages at both ends, and with our packages at the
 client only. Prints a table, where it is as a page with a picture of goodput
 and window over time (build/demo), and what to type next."""
 
+import concurrent.futures
 import html
 import os
 import sys
-import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "lib"))
-import artifacts                        # noqa: E402
-import lab                              # noqa: E402
-from spec import link, raw_of, transfer         # noqa: E402
+import project                          # noqa: F401
+import artifacts
+import lab
+from spec import link, raw_of, transfer
 
 SIZE = 256 << 20                        # bytes
 LINK = link("1g-200ms")
@@ -64,38 +63,6 @@ JOBS = {
 }
 
 
-class Progress:
-    """A line that says what runs and how far it is."""
-
-    def __init__(self, total):
-        self.total, self.done, self.running = total, 0, {}
-        self.start_s = time.monotonic()
-
-    def of(self, name):
-        def update(count):
-            self.running[name] = count
-            self.show()
-        return update
-
-    def finished(self, name):
-        self.done += 1
-        self.running.pop(name, None)
-        self.show()
-
-    def show(self):
-        text = ", ".join(f"{name} {count >> 20}"
-                         for name, count in sorted(self.running.items()))
-        line = (f"{self.done} of {self.total} transfers, "
-                f"{time.monotonic() - self.start_s:.0f} s: {text} "
-                f"of {SIZE >> 20} MiB" if self.running else "")
-        if sys.stderr.isatty():
-            print(f"\r{line[:78]:78}", end="", file=sys.stderr, flush=True)
-
-    def clear(self):
-        if sys.stderr.isatty():
-            print(f"\r{'':78}\r", end="", file=sys.stderr, flush=True)
-
-
 def transfers():
     """All transfers of the demo: (job, side) to spec."""
     specs = {}
@@ -109,23 +76,21 @@ def transfers():
 
 
 def measure(specs):
-    progress = Progress(len(specs))
+    print(f"measuring {len(specs)} transfers of {SIZE >> 20} MiB",
+          file=sys.stderr, flush=True)
     pool = lab.Pool()
-    futures = {}
-    for key, spec in specs.items():
-        name = "demo-" + "-".join(key).replace(",", "").replace(" ", "-")
-        future = pool.start(spec, name, progress.of(", ".join(key)))
-        future.add_done_callback(lambda _, k=key: progress.finished(
-            ", ".join(k)))
-        futures[key] = future
-    if not sys.stderr.isatty():
-        print(f"measuring {len(specs)} transfers of {SIZE >> 20} MiB",
-              file=sys.stderr, flush=True)
+    futures = {key: pool.start(spec, "demo-" + "-".join(key).replace(
+        ",", "").replace(" ", "-")) for key, spec in specs.items()}
     try:
+        for n, done in enumerate(concurrent.futures.as_completed(
+                futures.values()), 1):
+            done.result()
+            if sys.stderr.isatty():
+                print(f"\r{n} of {len(specs)}", end="\r", file=sys.stderr,
+                      flush=True)
         return {key: future.result() for key, future in futures.items()}
     finally:
         pool.executor.shutdown(cancel_futures=True)
-        progress.clear()
 
 
 def row(key, transfer, raw):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import demo
+import project
 import lab
 from measure import WINDOW_STOCK, Transfer
 from spec import transfer
@@ -17,7 +18,7 @@ def test_demo():
     for name in ("results.json", "window.png", "index.html"):
         if os.path.exists(os.path.join(folder, name)):
             os.unlink(os.path.join(folder, name))
-    program = os.path.join(demo.HERE, "demo.py")
+    program = os.path.join(project.HERE, "demo.py")
     done = subprocess.run([sys.executable, "-B", program], cwd=lab.TOP,
                           capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
