@@ -157,7 +157,7 @@ class Hostile(paramiko.Transport):
                 if not self.is_active():
                     break
                 self.say(*message)
-        end_s = time.monotonic() + 10
+        end_s = time.monotonic() + PATIENCE_S
         while self.is_active() and time.monotonic() < end_s:
             time.sleep(0.01)
         return not self.is_active()
