@@ -30,6 +30,7 @@ from project import BENCH, HERE, TOP, BenchError
 from results import Results, Values
 
 README = os.path.join(TOP, "README.md")
+RESULTS = os.path.join(TOP, "hpn-tests", "results")
 BENCH_README = os.path.join(HERE, "README.md")
 KEPT = os.path.join(HERE, "results", "readme.jsonl")
 COPIED = os.path.join(HERE, "results", "copy.jsonl")
@@ -587,6 +588,25 @@ def text(path):
         return f.read()
 
 
+class Said(float):
+    """A figure of a document: equal to what rounds to it."""
+
+    def __new__(cls, text):
+        said = super().__new__(cls, text)
+        said.places = len(text.partition(".")[2])
+        return said
+
+    def __eq__(self, other):
+        return abs(float(self) - other) <= 0.5001 * 10 ** -self.places
+
+
+def in_readme(pattern):
+    """The figures of README wherever the pattern is, wrapped or not."""
+    lines = re.sub(r"(?<=\w)\n(?=\w)", " ", text(README))
+    return [list(map(Said, found if isinstance(found, tuple) else [found]))
+            for found in re.findall(pattern, lines, re.M)]
+
+
 def test_goodput_in_our_readme():
     """Its table is what the file gives that is kept beside it."""
     rows = tables.headline(Results(results.load(KEPT)), brief=True)
@@ -619,17 +639,14 @@ def test_readme():
     assert len(tables.commands(data)) == 1 + 6
     either = Results(results.load(ENDS))
     assert holds(text(BENCH_README), tables.ends(either))
-    for readme in (text(README), text(BENCH_README)):
-        assert "results/commands.svg)" in readme
-    assert "results/copy.svg)" in text(BENCH_README)
+    assert "bench/results/readme.svg)" in text(README)
+    for name in ("copy.svg", "commands.svg"):
+        assert f"results/{name})" in text(BENCH_README)
     assert len(tables.ends(either)) == 3
     assert os.path.getsize(COPIED) < 100000
     for name in ("copy.svg", "commands.svg"):
         assert f"of {results.digest(COPIED)}" in \
             text(os.path.join(os.path.dirname(COPIED), name))
-    # what it says in words
-    words = " ".join(text(README).split())
-
     now = Results(results.load(NOW))
     assert holds(text(BENCH_README),
                  [[row[0], row[1], row[3]] for row in tables.commands(now)])
@@ -639,11 +656,10 @@ def test_readme():
         return measured.of_side(side, "command_s", link=link, load=load,
                                 direction="get").median
     installed = [("ours", "1g-200ms-packages"), ("stock", "1g-200ms-untouched")]
-    assert "copies 1 GB in {:.1f} s instead of {:.0f} s".format(
-        *(took(*ends) for ends in installed)) in words
-    assert "1,000 files take {:.1f} s instead of {:.0f} s".format(
-        *(took(*ends, "files") for ends in installed)) in words
-    assert f"raised, stock takes {took('stock', '1g-200ms'):.0f} s" in words
+    assert in_readme(r"(\d+\.?\d*) s instead of (\d+\.?\d*) s") == [
+        [took(*ends, load) for ends in installed] for load in (None, "files")]
+    assert in_readme(r"(\d+\.?\d*) round trips instead of (\d+\.?\d*)") == [
+        [took(*ends, "login") / 0.2 for ends in installed]]
 
 
 def test_goals():
@@ -660,26 +676,26 @@ def test_goals():
     assert beyond[None] <= 0.55 * tables.limit_s(where, None)
 
 
-def test_three_cases():
-    """README's figures are those of the demo's table in bench/README."""
-    def rows(readme, start, names):
-        lines = text(readme).split(start, 1)[1].splitlines()
-        return [re.findall(r"\b[0-9]+\.[0-9]+\b", line) for name in names
-                for line in lines[:20] if re.match(f" *{name}", line)]
+def test_cases():
+    """README's table has what `make check-copies` measured, in MB/s, and how
+    much a patched server helps a client that is not patched."""
+    with open(os.path.join(RESULTS, "copies.json")) as f:
+        took_s = {row["row"]: row["seconds"] for row in json.load(f)}
+    with open(os.path.join(RESULTS, "peers.json")) as f:
+        client, = [row for row in json.load(f) if
+                   (row["peer"], row["mode"], row["role"], row["direction"]) ==
+                   ("OpenSSH of Debian 12", "sftp", "client", "put")]
 
-    short = rows(README, "Three cases, in MB/s:\n",
-                 ["as Debian installs it", "our packages at both",
-                  "our packages at the client", "the same, "])
-    whole = [[row[0] for row in rows(
-        BENCH_README, "raw TCP, down",
-        [f"{job} +{side} " for job in jobs])] for side, jobs in (
-            ("Debian", ["ssh host cat", "scp up"]),
-            ("packages", ["ssh host cat", "scp up"]),
-            ("client only", ["ssh host cat", "scp up"]),
-            ("client, 8", ["scp up"]))]
-    assert [[f"{float(figure):.3g}" for figure in row] for row in short] == \
-        [[f"{float(figure):.3g}" for figure in row] for row in whole]
-    assert len(short) == 4
+    def both_ways(rows, case):
+        return [1000 / took_s[f"{rows}-{way}"][case] for way in ("get", "put")]
+    assert in_readme(r"host:` \| (\d+\.?\d*) \| (\d+\.?\d*) \|$") == [
+        both_ways("streams", "stock"), both_ways("buffers", "package"),
+        both_ways("streams", "eight"), both_ways("streams", "eight")]
+    assert in_readme(r"\[(\d+\.?\d*) times stock's\]") == [
+        [client["ours"] / client["stock"]]]
+    gains = sorted(took_s["streams-loss"][f"one{seed}"] /
+                   took_s["streams-loss"][f"eight{seed}"] for seed in (1, 2, 3))
+    assert in_readme(r"had \[(\d+\.?\d*) times\]") == [[gains[1]]]
 
 
 def test_keep(tmp_path):
