@@ -3,31 +3,37 @@
 import os
 import re
 
+import content
+import gather
 import page
 
-NETEM = os.path.join(page.TOP, "hpn-tests", "netem")
+NETEM = os.path.join(gather.TOP, "hpn-tests", "netem")
 
 
 def test_page():
-    for part in page.PAGES:
-        with open(page.file(part, "md")) as f:
-            assert f.read() == page.page(part)
+    """Each begins with its verdict, and names its commit."""
+    for name, text in page.pages().items():
+        with open(page.path(name)) as f:
+            assert f.read() == text, name
+        title, verdict, origin = text.split("\n\n")[:3]
+        assert title.startswith("# ") and not verdict.startswith("|"), name
+        assert name == "README" or " at commit " in origin, name
 
 
 def test_results():
     """Of peers of the table, and none is slower with ours."""
-    rows = page.read("interop")
-    assert len(rows) > 40 and page.measured(rows) <= page.wanted()
+    rows = gather.read("interop")
+    assert len(rows) > 40 and content.measured(rows) <= content.wanted()
     for r in rows:
         assert r["ours"] >= 0.95 * r["stock"], r
 
 
 def test_load_and_faults():
     """What has limits is within them; of each fault the runs came out."""
-    figures = {r["figure"]: r for r in page.read("load")}
+    figures = {r["figure"]: r for r in gather.read("load")}
     memory = figures["memory of one, KiB"]
     assert float(memory["ours"]) <= 1.02 * float(memory["stock"])
-    faults = page.read("faults")
+    faults = gather.read("faults")
     assert len(faults) > 15
     for r in faults:
         assert sum(r["ours"].values()) > 0, r
@@ -36,7 +42,7 @@ def test_load_and_faults():
 
 def test_upstream():
     """All come out alike, and those with PuTTY and Dropbear were run."""
-    rows = page.read("upstream")
+    rows = gather.read("upstream")
     assert {r["target"] for r in rows} == {
         "file-tests", "unit", "t-exec", "interop-tests", "extra-tests"}
     for r in rows:
@@ -47,7 +53,7 @@ def test_upstream():
 
 def test_sanitized():
     """No finding; and fuzzers have run, too."""
-    rows = page.read("sanitized")
+    rows = gather.read("sanitized")
     assert {"file-tests", "unit", "t-exec"} < {r["what"] for r in rows}
     assert sum(r["runs"] or 0 for r in rows if "_fuzz" in r["what"]) > 100000
     ours = {r["what"].split(",")[0] for r in rows
@@ -69,7 +75,7 @@ def rows_of_copies():
 def test_copies():
     """All rows were measured, and nothing was missed; eight streams take
     at most a fifth of stock's time."""
-    rows = {r["row"]: r for r in page.read("copies")}
+    rows = {r["row"]: r for r in gather.read("copies")}
     assert set(rows) == rows_of_copies()
     assert [r["row"] for r in rows.values() if r["missed"]] == []
     for direction in ("get", "put"):
@@ -80,7 +86,7 @@ def test_copies():
 def test_tools():
     """None takes longer than 1/0.97 of stock's time with ours, and what the
     path limits has its rate."""
-    rows = page.read("tools")
+    rows = gather.read("tools")
     steps = [s for r in rows for s in r.get("steps", [])]
     assert len(steps) > 20
     slower = set()
@@ -96,7 +102,7 @@ def test_tools():
 
 def test_tools_can_fail():
     """Over 200 ms stock's window was the limit: stock has not that rate."""
-    for r in page.read("tools"):
+    for r in gather.read("tools"):
         found = {s["name"]: s for s in r.get("steps", [])}
         for step in found.values():
             if step["limit"] == "path" and r["rtt_ms"] == 200:
@@ -107,7 +113,7 @@ def test_tools_can_fail():
 
 def test_day():
     """The same at the end as after the first hour."""
-    rows = page.read("day")
+    rows = gather.read("day")
     assert len(rows) > 24
     for name, first in rows[0]["processes"].items():
         last = rows[-1]["processes"][name]
