@@ -83,8 +83,9 @@ def backups(rows):
         f"borg writes a backup {gain(create):.1f} times as fast with ours at "
         f"both ends, and reads it {gain(extract):.1f} times as fast, at 200 "
         "ms. restic's backup over sftp does not gain "
-        f"({backup['stock']:.0f} and {backup['both']:.0f} s): it waits a round trip for each write of "
-        f"32 KiB. Its restore is {gain(restore):.1f} times as fast.",
+        f"({backup['stock']:.0f} and {backup['both']:.0f} s): it waits a "
+        "round trip for each write of 32 KiB. "
+        f"Its restore is {gain(restore):.1f} times as fast.",
         "For a backup over a long path choose a tool that keeps much in "
         "flight, as borg does. The rows of restic are with TCP's buffers "
         "raised to 512 MiB.",

@@ -375,12 +375,12 @@ def test_headings_are_no_patches():
 
 
 def test_table_is_up_to_date(tmp_path):
-    """The one in DESIGN.md, which "make patches-table" writes."""
-    design = f"{TOP}/openssh/DESIGN.md"
-    copy = tmp_path / "DESIGN.md"
-    shutil.copy(design, copy)
+    """The one in README.md, which "make patches-table" writes."""
+    readme = f"{TOP}/patches/README.md"
+    copy = tmp_path / "README.md"
+    shutil.copy(readme, copy)
     subprocess.run([f"{HERE}/table", copy], check=True)
-    with open(design) as f:
+    with open(readme) as f:
         assert f.read() == copy.read_text(), "see make patches-table"
 
 
