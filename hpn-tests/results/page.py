@@ -1,7 +1,8 @@
-"""page.py: a page of each file of results, peers.md from peers.json and so on,
-and README.md, their list; with "collect PART", that file first from what the
-tests left: interop, load, faults, upstream, sanitized, fuzz, tools, day,
-random or copies. The first paragraph of a page is its verdict."""
+"""page.py [--check]: writes a page of each file of results, peers.md from
+peers.json and so on, and README.md, their list; or checks that they are
+written. page.py collect PART: makes that file first, of what the tests left:
+interop, load, faults, upstream, sanitized, fuzz, tools, day, random or copies.
+The first paragraph of a page is its verdict."""
 
 import os
 import sys
@@ -65,12 +66,23 @@ def path(name):
     return os.path.join(HERE, f"{name}.md")
 
 
+def kept(name):
+    """The text that is there; None if there is none."""
+    if not os.path.exists(path(name)):
+        return None
+    with open(path(name)) as f:
+        return f.read()
+
+
 def main():
     if sys.argv[1:2] == ["collect"]:
         collect(sys.argv[2])
-    for name, text in pages().items():
+    stale = [name for name, text in pages().items() if kept(name) != text]
+    if stale and "--check" in sys.argv:
+        sys.exit(f"page.py would change {', '.join(stale)}")
+    for name in stale:
         with open(path(name), "w") as f:
-            f.write(text)
+            f.write(pages()[name])
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ NETEM = os.path.join(gather.TOP, "hpn-tests", "netem")
 def test_page():
     """Each begins with its verdict, and names its commit."""
     for name, text in page.pages().items():
-        with open(page.path(name)) as f:
-            assert f.read() == text, name
+        assert page.kept(name) == text, name
         title, verdict, origin = text.split("\n\n")[:3]
         assert title.startswith("# ") and not verdict.startswith("|"), name
         assert name == "README" or " at commit " in origin, name
