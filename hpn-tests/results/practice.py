@@ -3,9 +3,9 @@ what `make check-tools` measured. Each is a list: title, verdict, the rest."""
 
 from content import bars, fill, grid, steps_of
 
-BUFFERS = {"package": "with TCP's buffers as the package openssh-bdp-tuning "
-                      "sets them (64 MiB)",
-           "raised": "with TCP's buffers raised to 512 MiB"}
+BUFFERS = {"package": "with TCP's buffers at both ends as the package "
+                      "openssh-bdp-tuning sets them (64 MiB)",
+           "raised": "with TCP's buffers raised to 512 MiB at both ends"}
 ENDS = ("stock", "client", "server", "both")
 HOW = """\
 Seconds from Enter to prompt at 1 Gbit/s x 200 ms, without loss, {buffers}.
