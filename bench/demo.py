@@ -1,8 +1,8 @@
-"""The main job, shown: one file down through ssh and up through scp, between
-two hosts 200 ms apart at 1 Gbit/s. Three cases stand side by side: as Debian
-installs it, with our packages at both ends, and with our packages at the
-client only. Prints a table, where it is as a page with a picture of goodput
-and window over time (build/demo), and what to type next."""
+"""The main jobs, shown: a file down through ssh and up through scp, a tree and
+a login, between two hosts 200 ms apart at 1 Gbit/s. Three cases stand side by
+side: stock as Debian installs it, our packages at both ends, and our packages
+at the client only. Prints seconds in ten lines, the path of the picture first.
+The page beside it (build/demo) has goodput, windows and memory as well."""
 
 import concurrent.futures
 import html
@@ -47,20 +47,31 @@ client, 8:    the same with "-X streams=8"
 raised, raw:  TCP's buffers are raised to 512 MiB at both ends"""
 DEMO = os.path.join(lab.BUILD, "demo")
 
-# What to type next, and what it does
-NEXT = {
-    "./bootstrap install --prefix=/opt/openssh-bdp":
-        "install it beside the system's OpenSSH",
-    "make deb-quick": "build packages for this machine's Debian",
-    "make bench QUICK=1 && make report": "measure more links and tools",
-    "./bootstrap check": "run all tests",
-}
+# What to type next
+NEXT = "Next: ./bootstrap install --prefix=/opt/openssh-bdp " \
+    "(packages: make deb-quick)"
 
 # name: tool, direction
 JOBS = {
     "ssh host cat": ("ssh", "get"),
     "scp up": ("scp", "put"),
 }
+# Jobs of which only the seconds are of interest
+FILES = [4, 50, 4096]                   # directories, files in each, bytes
+SMALL = {
+    "tree": {"tool": "scp", "tree": FILES,
+             "bytes": FILES[0] * FILES[1] * FILES[2]},
+    "login": {"tool": "ssh", "bytes": 1},
+}
+# What is printed: what was done, and the job
+PRINTED = {
+    f"ssh host cat, {SIZE / 1e6:.0f} MB down": "ssh host cat",
+    f"scp, {SIZE / 1e6:.0f} MB up": "scp up",
+    f"scp -r, {FILES[0] * FILES[1]} files of 4 KiB down": "tree",
+    "a login: ssh host command": "login",
+}
+COLUMNS = {"Debian": "stock", "packages": "ours, both ends",
+           "client only": "ours, client only"}
 
 
 def transfers():
@@ -71,6 +82,10 @@ def transfers():
     for job, (tool, direction) in JOBS.items():
         for side, ends in {**CASES, **MORE[job]}.items():
             specs[job, side] = transfer(LINK, direction, SIZE, tool=tool,
+                                        **ends)
+    for job, fields in SMALL.items():
+        for side, ends in CASES.items():
+            specs[job, side] = transfer(LINK, "get", logins=0, **fields,
                                         **ends)
     return specs
 
@@ -123,7 +138,7 @@ def table(rows):
         lines.append(
             f"{name:16}{r['side']:14}{r['goodput']:9.2f}{r['share']:8.0%}"
             f"{mib(r['peak_window']):>8}{mib(r['client_memory']):>11}"
-            f"{mib(r['server_memory']):>9}")
+            f"{mib(r['server_memory']):>9}".rstrip())
     return "\n".join([*lines, "", LEGEND]) + "\n"
 
 
@@ -136,14 +151,24 @@ def page(text):
             "alt=\"Goodput and window over time\">\n")
 
 
-def where_and_next(folder):
-    """What the demo ends with: its files, and commands to go on with."""
-    lines = ["", f"Page:     {folder}/index.html",
-             f"Picture:  {folder}/window.png",
-             f"Figures:  {folder}/results.json", "", "Next:"]
-    width = max(map(len, NEXT))
-    return "\n".join(lines + [f"  {command:{width}}  # {what}"
-                              for command, what in NEXT.items()])
+def summary(seconds, folder):
+    """What the demo prints, of the seconds of each (job, side)."""
+    def line(what, cells):
+        return f"{what:32}" + "".join(
+            f"{cell:>{len(head) + 3}}" for cell, head in
+            zip(cells, COLUMNS.values()))
+
+    lines = [f"Picture: {folder}/window.png, with all figures: "
+             f"{folder}/index.html", "",
+             line("seconds at 1 Gbit/s, RTT 200 ms", COLUMNS.values())]
+    for what, job in PRINTED.items():
+        lines.append(line(what, (f"{seconds[job, side]:.1f}"
+                                 for side in COLUMNS)))
+        if job == "scp up":
+            lines.append(line("the same over 8 streams", (
+                "", "", f"{seconds[job, 'client, 8']:.1f}")))
+    return "\n".join([*lines, "",
+                      "The SHA-256 of every file that arrived is right.", NEXT])
 
 
 def hint(transfers):
@@ -159,23 +184,24 @@ def main():
     os.makedirs(DEMO, exist_ok=True)
     done = measure(transfers())
     measured = list(done.values())
+    seconds = {key: t.result["seconds"] for key, t in done.items()}
     rows = []
     for key, t in done.items():
-        assert t.result["sha256"]           # lab.py has compared it
-        rows.append(row(key, t, done["raw TCP", t.spec.direction]))
+        if key[0] not in SMALL:
+            assert t.result["sha256"]       # lab.py has compared it
+            rows.append(row(key, t, done["raw TCP", t.spec.direction]))
     results = os.path.join(DEMO, "results.json")
     picture = os.path.join(DEMO, "window.png")
-    text = table(rows)
-    print(text)
+    folder = os.path.relpath(DEMO)
+    said = summary(seconds, folder)
     done = artifacts.draw(rows, SIZE, LINK.given(), results, picture)
     if done.returncode != 0:
         raise lab.LabError(f"no picture: {done.stderr}")
     with open(os.path.join(DEMO, "index.html"), "w") as f:
-        f.write(page(text))
-    print("The SHA-256 of every file that arrived is right.")
-    if said := hint(measured):
-        print(said)
-    print(where_and_next(os.path.relpath(DEMO)))
+        f.write(page(f"{said}\n\n{table(rows)}"))
+    print(said)
+    if lost := hint(measured):
+        print(lost)
 
 
 if __name__ == "__main__":

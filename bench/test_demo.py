@@ -1,5 +1,6 @@
 """That the demo holds."""
 
+import html
 import json
 import os
 import subprocess
@@ -23,6 +24,8 @@ def test_demo():
                           capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
     print(done.stdout)
+    with open(os.path.join(folder, "index.html")) as f:
+        page = html.unescape(f.read())
     with open(os.path.join(folder, "results.json")) as f:
         rows = {(r["job"], r["side"]): r for r in json.load(f)["rows"]
                 if r["side"]}
@@ -35,7 +38,7 @@ def test_demo():
             assert r["peak_window"] == WINDOW_STOCK
         else:
             assert r["peak_window"] > WINDOW_STOCK
-        assert f"{job:16}{side:14}" in done.stdout
+        assert f"{job:16}{side:14}" in page
     for job in demo.JOBS:
         debian, packages, client_only = (rows[job, side]["goodput"]
                                          for side in demo.CASES)
@@ -45,15 +48,21 @@ def test_demo():
         1.5 * rows["scp up", "client only"]["goodput"]
     for side in ("packages", "ours, raised"):
         assert rows["ssh host cat", side]["share"] >= 0.95
-    assert demo.LEGEND in done.stdout
+    assert demo.LEGEND in page
     with open(os.path.join(folder, "window.png"), "rb") as f:
         assert f.read(8) == b"\x89PNG\r\n\x1a\n"
     assert "TCPCongestion" not in done.stdout       # nothing was lost
-    # It ends with where that is, and what to type next
-    with open(os.path.join(folder, "index.html")) as f:
-        assert done.stdout.split("\nThe SHA-256")[0] in f.read()
-    assert done.stdout.endswith("\n" + demo.where_and_next(
-        os.path.relpath(folder, lab.TOP)) + "\n")
+    # It begins with where that is, and is short
+    where = os.path.relpath(folder, lab.TOP)
+    assert done.stdout.startswith(f"Picture: {where}/window.png, ")
+    assert done.stdout.endswith(demo.NEXT + "\n")
+    assert done.stdout.rstrip("\n") in page
+    lines = [line for line in done.stdout.splitlines() if line]
+    assert len(lines) == 9
+    for line in lines:
+        if line.startswith(tuple(demo.PRINTED)):
+            stock, both, _ = map(float, line.split()[-3:])
+            assert both < 0.7 * stock, line
 
 
 def test_hint_when_segments_are_lost(tmp_path):

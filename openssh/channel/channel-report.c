@@ -64,7 +64,7 @@ report_new(struct ssh *ssh, Channel *c)
 	return rep;
 }
 
-/* Programs read this line, and what bpftrace prints: see DESIGN.md. */
+/* Programs read this line, and what bpftrace prints: see README.md. */
 static void
 report_credit(const Channel *c, uint32_t credit)
 {

@@ -1,0 +1,477 @@
+"""content.py: what each page of results says. A function takes the rows of
+its file and returns the page's parts: title, verdict, and the rest, in which
+what failed comes first."""
+
+import os
+import sys
+import textwrap
+
+from gather import TOP
+
+sys.path.insert(0, os.path.join(TOP, "hpn-tests", "peers"))
+import peers as table_of_peers          # noqa: E402
+
+WIDTH = 36                  # characters of the longest bar
+
+
+def fill(text):
+    return textwrap.fill(" ".join(text.split()), 79, break_on_hyphens=False,
+                         break_long_words=False)
+
+
+def grid(head, rows):
+    """A table; the first column is text, and so is one whose head ends in a
+    blank."""
+    line = ["---" if not i or name.endswith(" ") else "--:"
+            for i, name in enumerate(head)]
+    return "\n".join([
+        f"| {' | '.join(name.strip() for name in head)} |",
+        f"|{'|'.join(line)}|", *(f"| {' | '.join(map(str, row))} |"
+                                 for row in rows)])
+
+
+def bars(rows, unit):
+    """A picture: a line for each (what, stock's, ours)."""
+    top = max(max(stock, ours) for _, stock, ours in rows)
+    longest = min(46, max(len(what.replace("`", "")) for what, *_ in rows))
+    rate = unit != "s"
+    key = f"    # ours, {unit}; - what stock takes longer" if not rate else \
+        f"    # stock, {unit}; + what ours has more"
+    lines = [key, ""]
+    for what, stock, ours in rows:
+        less, more = sorted((stock, ours))
+        first = max(1, round(WIDTH * less / top))
+        bar = "#" * first + ("+" if rate else "-") * \
+            (round(WIDTH * more / top) - first)
+        name = what.replace("`", "")[:longest]
+        lines.append(f"    {name:{longest}} {bar:{WIDTH}} "
+                     f"{stock:6.1f} -> {ours:.1f}")
+    return "\n".join(lines)
+
+
+def steps_of(row, prefix=""):
+    """(what, seconds, seconds of plain TCP or None) of each step of a tool.
+    "The same" is said in full."""
+    what = ""
+    for step in row["steps"]:
+        same = step["what"] in ("the same, down", "`ssh host tar c | tar x`, "
+                                "the same")
+        what = what.replace(", up", ", down") \
+            if same and ", up" in what else step["what"]
+        yield prefix + what, step["seconds"], step.get("tcp")
+
+
+def items(lines):
+    return "\n".join(f"- {line}" for line in lines)
+
+
+# Peers
+
+PEERS_HOW = """\
+64 MiB each way at 500 Mbit/s over 100 ms, in virtual time: MB/s from the first
+byte to the last, slow start included, without compression. TCP's buffers are
+raised to 512 MiB at both ends. Stock is OpenSSH 10.0p1. Plain TCP has {raw} on
+the same path. All rows are of one run; ours below 0.95 of stock's is a failure.
+On loopback every byte is compared.
+
+"get" is from server to client, "put" from client to server. Our sshd helps
+"put", our ssh "get". In the other direction the peer's own window decides, and
+in sftp how many requests it has outstanding."""
+MODES = """\
+In "many" russh has 256 requests outstanding, by default 16. The Go client's
+"readfrom" is `ReadFrom` with `UseConcurrentWrites`, "many" the same with 1,024
+requests per file, "at" is `WriteAt` (`ReadAt`) from 64 goroutines, "one" is
+`ReadFrom` as it is by default, "exec" is `cat`; "get" is `WriteTo` in all but
+"at". 64 requests of 32 KiB are 2 MiB a round trip: that is the client's own
+limit. With more of them, an upload runs at the path's rate."""
+
+
+def wanted():
+    """(role, peer, what, direction) of all that there is to measure."""
+    return {(role, name, mode, direction)
+            for role, table in table_of_peers.ROLES.items()
+            for name, peer in table.items() for mode in peer.modes
+            for direction in table_of_peers.DIRECTIONS}
+
+
+def measured(rows):
+    return {(r["role"], r["peer"], r["mode"], r["direction"]) for r in rows}
+
+
+def of_peers(rows):
+    return grid(["peer", "what ", "direction ", "stock", "ours", "of stock",
+                 "of TCP"], [
+        [r["peer"], r["mode"], r["direction"], f"{r['stock']:.2f}",
+         f"{r['ours']:.2f}", f"{r['ours'] / r['stock']:.2f}",
+         f"{100 * r['ours'] / r['raw']:.0f} %"] for r in rows])
+
+
+def interop(rows):
+    faster = [r for r in rows if r["ours"] >= 1.5 * r["stock"]]
+    least = min(r["ours"] / r["stock"] for r in rows)
+    raw = ", ".join(f"{r} MB/s" for r in sorted({r["raw"] for r in rows}))
+    missing = sorted({f"{role}: {name}, {mode}" for role, name, mode, _
+                      in wanted() - measured(rows)})
+    sides = {role: [r for r in rows if r["role"] == role]
+             for role in ("client", "server")}
+    return [
+        "Clients and servers of other projects",
+        f"{len(faster)} of {len(rows)} transfers with "
+        f"{len({r['peer'] for r in rows})} peers are 1.5 to "
+        f"{max(r['ours'] / r['stock'] for r in rows):.1f} times as fast with "
+        "ours at the other end; the peer itself limits the others. None is "
+        f"slower than {least:.2f} of stock's rate.",
+        *(["Not measured: " + "; ".join(missing)] if missing else []),
+        bars([(f"{r['peer']} {r['mode']}, {r['direction']}", r["stock"],
+               r["ours"]) for r in faster], "MB/s"),
+        PEERS_HOW.format(raw=raw),
+        "## Clients, with our sshd", of_peers(sides["client"]),
+        "## Servers, with our ssh", of_peers(sides["server"]),
+        MODES, "## Versions",
+        items(sorted({f"{r['peer']}: {r['version']}" for r in rows}))]
+
+
+# Load, faults
+
+def load(rows):
+    one = next(r for r in rows if r["figure"] == "memory of one, KiB")
+    return [
+        "Many channels, connections and logins at once",
+        "10,000 channels, 1,000 connections and 500 logins all succeed. A "
+        f"connection takes {float(one['ours']) / float(one['stock']):.3f} of "
+        "stock's memory, and none is left behind.",
+        fill("On loopback. Limits: memory of a connection and its CPU time at "
+             "most 1.02 of stock's; memory after all channels what it was "
+             "after the first 1,000."),
+        grid(["what", "figure ", "stock", "ours"], [
+            [r["what"], r["figure"], r["stock"] or "-", r["ours"]]
+            for r in rows])]
+
+
+SILENT = ("cut short, said nothing", "wrong data, exit 0")
+OUTCOMES = {"goes on": "completed", "left nothing": "left nothing behind"}
+
+
+def counted(outcomes):
+    return ", ".join(f"{count} {OUTCOMES.get(outcome, outcome)}"
+                     for outcome, count in sorted(outcomes.items())) or "-"
+
+
+def silent(row, who):
+    return sum(row[who].get(outcome, 0) for outcome in SILENT)
+
+
+def faults(rows):
+    ours, stock = (sum(silent(r, who) for r in rows)
+                   for who in ("ours", "stock"))
+    total = sum(sum(r["ours"].values()) for r in rows)
+    rows = sorted(rows, key=lambda r: -silent(r, "stock"))
+    return [
+        "Copies with a fault in the middle",
+        f"{'None' if not ours else ours} of our {total} copies had wrong or "
+        "truncated data without an error. Of stock's, "
+        f"{stock} of {sum(sum(r['stock'].values()) for r in rows)} did, which "
+        "are in the first row.",
+        fill("ssh, scp and sftp, get and put. A copy completes with the same "
+             "bytes, or ends with an error that says what was wrong. Ours "
+             "fails the test if it accepts wrong bytes, leaves a process "
+             "behind, or prints nothing. Stock is OpenSSH 10.0p1 at both ends; "
+             "\"-\" was not tried with it. Numbers are of copies."),
+        grid(["fault", "stock ", "ours "], [
+            [r["fault"], counted(r["stock"]), counted(r["ours"])]
+            for r in rows])]
+
+
+# Upstream's tests, sanitizers
+
+STATES = ("passed", "failed", "skipped")
+
+
+def upstream(rows):
+    failed, passed = (sum(r["ours"].get(state, 0) for r in rows)
+                      for state in ("failed", "passed"))
+    who = {}
+    for r in rows:
+        for w, what in r["not passed"]:
+            who.setdefault(what, []).append(w)
+    alike = all(r["stock"] == r["ours"] for r in rows)
+    return [
+        "Upstream's own tests",
+        f"{failed or 'None'} of upstream's tests fail{'s' * (not failed)} with "
+        f"ours, and {passed} pass"
+        f"{', the same as with stock' if alike else ''}.",
+        items(f"{what} ({', '.join(sorted(w, reverse=True))})"
+              for what, w in sorted(who.items())),
+        fill(f"None of the tests is changed; stock is OpenSSH "
+             f"{rows[0]['base']}, unmodified. \"interop-tests\" are with "
+             "PuTTY, Dropbear and conch."),
+        grid(["target", "tests", "stock: passed", "failed", "skipped",
+              "ours: passed", "failed", "skipped"], [
+            [r["target"], sum(r["ours"].values()),
+             *(r[w].get(s, 0) for w in ("stock", "ours") for s in STATES)]
+            for r in rows])]
+
+
+def sanitized(rows):
+    found = sum(r["findings"] for r in rows)
+    return [
+        "Tests and fuzzers under ASan and UBSan",
+        f"{found or 'No'} finding{'s' * (found > 1)} in "
+        f"{sum(r['runs'] or 0 for r in rows):,} runs of tests and fuzzers.",
+        fill("Ours, built by clang with ASan and UBSan: upstream's tests and "
+             "fuzzers, and in the last rows our fuzzers of whole "
+             "conversations with sftp-server, with channels and with sftp. A "
+             "finding is a report of a sanitizer, a failed test, what stops a "
+             "fuzzer, and in our fuzzers more CPU time, memory or descriptors "
+             "than allowed."),
+        grid(["what", "runs", "findings"], [
+            [r["what"], "doesn't build here" if r["runs"] is None
+             else f"{r['runs']:,}",
+             "-" if r["runs"] is None else r["findings"]]
+            for r in sorted(rows, key=lambda r: -r["findings"])])]
+
+
+# Tools
+
+TOOLS_HOW = """\
+Seconds from Enter to prompt. The link carries {rate} Mbit/s and loses nothing.
+"client" has ours at the client only, "server" at the server only; "-" is a
+tool that speaks SSH itself. "TCP" is what plain TCP takes for the same bytes,
+without a login.
+
+The last column says what limits the step with ours at both ends. Where it is
+the path, the bytes must take at most 1 / 0.9 of raw TCP's time, besides the
+time of the same command with nothing to move. A connection that has logged in
+sends more at once than a new one, so it can be faster. Round trips include the
+login's; they are computed from the shortest and the longest RTT measured.
+Nothing may take longer than stock's seconds / 0.97. The lab's clock stands
+still while a program computes, so CPU is no limit here."""
+BUFFERS = {"raised": "TCP buffers raised to 512 MiB",
+           "package": "TCP buffers as the package sets them"}
+
+
+def trips(row, step, rows):
+    """Round trips of a step, from the shortest and the longest RTT at which it
+    was measured with these buffers; None if there is but one."""
+    found = {r["rtt_ms"]: s["seconds"] for r in rows for s in
+             r.get("steps", []) if s["name"] == step["name"] and
+             (r["tool"], r["buffers"], r["mib"]) ==
+             (row["tool"], row["buffers"], row["mib"])}
+    if len(found) < 2:
+        return None
+    least, most = min(found), max(found)
+    end = list(found[least])[-1]
+    return 1000 * (found[most][end] - found[least][end]) / (most - least)
+
+
+def limit(row, step, rows):
+    """What limits a step with ours at both ends, as text."""
+    if step["limit"] == "path":
+        return f"the path: {step['of_tcp']:.2f} of raw TCP's rate"
+    seconds = list(step["seconds"].values())[-1]
+    why = f": {step['why']}" if step["why"] else ""
+    if step["limit"] == "own window":
+        # besides what its first step, which moves nothing, takes
+        seconds -= list(row["steps"][0]["seconds"].values())[-1]
+        flight = step["moved"] / seconds * row["rtt_ms"] / 1000 / 2**10
+        return f"the tool's own window{why}; {flight:,.0f} KiB a round trip"
+    count = trips(row, step, rows)
+    if count is None:
+        count = 1000 * seconds / row["rtt_ms"]
+    return f"{count:.0f} round trips{why}"
+
+
+def tools_row(row, step, rows):
+    cells = [f"{step['seconds'][end]:.2f}" if end in step["seconds"] else "-"
+             for end in ("stock", "client", "server", "both")]
+    tcp = f"{step['tcp']:.2f}" if "tcp" in step else ""
+    what = step["what"].replace("|", "\\|")
+    return [f"{row['tool']}: {what}", f"{row['rtt_ms']:.0f}", *cells, tcp,
+            limit(row, step, rows)]
+
+
+def tools_table(alike, found):
+    lines = []
+    for name in dict.fromkeys(r["tool"] for r in alike):
+        these = sorted((r for r in alike if r["tool"] == name),
+                       key=lambda r: r["rtt_ms"])
+        for i, step in enumerate(these[0]["steps"]):
+            lines += [tools_row(r, r["steps"][i], found) for r in these]
+    return grid(["what", "RTT (ms)", "stock", "client", "server", "both",
+                 "TCP", "what limits it then "], lines)
+
+
+def tools(rows):
+    found = [r for r in rows if "steps" in r]
+    far = [(what, s) for r in found if (r["rtt_ms"], r["buffers"]) ==
+           (200, "raised") for what, s, _ in steps_of(r, f"{r['tool']}: ")
+           if "both" in s]
+    gains = [s["stock"] / s["both"] for _, s in far]
+    skipped = sorted({f"{r['tool']}, {r['rtt_ms']:.0f} ms, buffers "
+                      f"{r['buffers']}: {r['skipped']}"
+                      for r in rows if "skipped" in r})
+    parts = [
+        "rsync, git, backups and other tools over ssh",
+        f"With ours at both ends, {sum(g >= 2 for g in gains)} of "
+        f"{len(gains)} jobs take at most half of stock's time at 200 ms, and "
+        f"the best {1 / max(gains):.2f} of it. Those that wait for the other "
+        "end after each request gain only the login. None takes more than "
+        f"{1 / min(gains):.2f} of it.",
+        *([items(["not measured: " + s for s in skipped])] if skipped else []),
+        bars(sorted(((what, s["stock"], s["both"]) for what, s in far
+                     if 10 < s["stock"] < 100),
+                    key=lambda row: -row[1] / row[2]), "s"),
+        TOOLS_HOW.format(rate=found[0]["rate_mbit"])]
+    for buffers, title in BUFFERS.items():
+        alike = [r for r in found if r["buffers"] == buffers]
+        if alike:
+            parts += [f"## {title}", tools_table(alike, found)]
+    return [*parts, "## Versions",
+            items(sorted({f"{r['tool']}: {r['version']}" for r in found}))]
+
+
+# A day, random trials, copies
+
+DAY_HOW = """\
+One connection in the lab's time. Each hour has short connections through a
+forwarding, a keystroke a minute and a burst, over a path that is another each
+time; some hours have nothing but keepalives, one has rsync. An hour ends with
+the same burst over the first path, which the last columns describe, and a
+minute of keepalives. TCP's buffers are raised to 512 MiB at both ends. What
+must hold: each connection was answered, and the last hour ends as the first
+did."""
+
+
+def day(rows):
+    def memory(row):
+        return [row["processes"][name]["rss_kib"]
+                for name in ("ssh", "sshd-session")]
+
+    def descriptors(row):
+        return sum(p["descriptors"] for p in row["processes"].values())
+
+    first, last = rows[0], rows[-1]
+    more = sum(memory(last)) - sum(memory(first))
+    return [
+        "A day of one connection",
+        f"After {len(rows)} hours and "
+        f"{sum(r['answered'] for r in rows):,} connections through it, a "
+        f"connection has {descriptors(last)} descriptors (at first "
+        f"{descriptors(first)}), {more} KiB more memory, and carries "
+        f"{last['last_mb_s']:.2f} MB/s (at first "
+        f"{first['last_mb_s']:.2f}).",
+        DAY_HOW,
+        grid(["hour", "connections", "keystrokes", "new keys",
+              "burst (MB/s)", "window (MiB)", "ssh (KiB)",
+              "sshd-session (KiB)", "descriptors"], [
+            [r["hour"], r["answered"], r["echoed"], r["rekeys"],
+             f"{r['last_mb_s']:.2f}", f"{r['window'] / 2**20:.1f}",
+             *memory(r), descriptors(r)] for r in rows])]
+
+
+RANDOM_HOW = """\
+A trial's number gives a path (5 Mbit/s to 2.5 Gbit/s, 2 to 600 ms, losses,
+jitter, a queue of 0.1 to 4 BDP, CUBIC or BBR, TCP buffers untouched or raised
+to 512 MiB), a tool, a direction and the programs at both ends; at least one is
+ours. Stock at both ends and raw TCP take the same path in the same run.
+
+What must hold: the bytes are the same, no process is left, a stock sender never
+has 8 MiB of unused credit, an end of ours takes at most 16 MiB more than
+stock's, and goodput is at least 0.95 of the limit and 0.97 of stock's. The
+limit is raw TCP's goodput, or, if that is less, what the receiver's window or
+the 64 requests of stock's scp and sftp allow. Where stock receives, the limit
+is no more than what stock at both ends carries.
+
+Where packets are lost, each figure is the median of three seeds. If that
+misses, or one run on a path with jitter does, it is the mean of nine, which may
+be lower by twice its standard error and by at most 14 %: plain TCP's goodput
+differs as much by luck. If nine differ too much to tell, it is the mean of 36.
+Trials with nine seeds: {nine}; with 36: {most}.
+
+A window towards a stock sender grows by a bounded amount in a round trip. Where
+ours missed, raw TCP took the path once more with a receive window that grows as
+much, and its goodput is the limit."""
+
+
+def quantiles(rows):
+    for name, figure in (("of_limit", "goodput, of the limit"),
+                         ("of_stock", "goodput, of stock's"),
+                         ("unspent_mib", "unused credit, MiB")):
+        values = sorted(r[name] for r in rows if name in r)
+        if values:
+            yield [figure, *(f"{values[int(part * (len(values) - 1))]:.2f}"
+                             for part in (0, 0.01, 0.1, 0.5, 1))]
+
+
+def plainly(text):
+    return text.replace("of raw TCP's or the window's share", "of the limit")
+
+
+def random(rows):
+    nine, most = (sum(r.get("seeds") == n for r in rows) for n in (9, 36))
+    missed = [r for r in rows if r["missed"]]
+    ruled = [r for r in rows if "of_raw" in r and not r["missed"]]
+    return [
+        "Random paths, tools and ends",
+        f"{len(rows) - len(missed)} of {len(rows)} random transfers met every "
+        f"requirement, and all arrived intact. {len(missed)} were slower than "
+        "required; the cause of each comes first.",
+        "## Missed", items(
+            f"{r['draw']}: {plainly('; '.join(r['missed']))}"
+            + (f" ({r['why']})" if "why" in r else "") for r in missed),
+        "## All", grid(["figure", "least", "1 in 100 under", "1 in 10 under",
+                        "median", "most"], quantiles(rows)),
+        RANDOM_HOW.format(nine=nine, most=most),
+        "## Limited by how fast our window may grow", items(
+            f"{r['draw']}: {r['of_limit']:.0%} of raw TCP's goodput with a "
+            f"window that grows as ours, {r['of_raw']:.0%} with all the "
+            "window it wants" for r in ruled)]
+
+
+COPIES = {
+    "buffers-get": "both ends ours, download: the package's buffers and "
+                   "512 MiB",
+    "buffers-put": "both ends ours, upload: the package's buffers and 512 MiB",
+    "streams-get": "stock server, download: stock's scp, ours over four and "
+                   "eight streams",
+    "streams-loss": "stock server, upload with 0.1 % loss: one and eight "
+                    "streams, three seeds",
+    "streams-put": "stock server, upload: stock's scp, ours over four and "
+                   "eight streams"}
+
+
+def title(row):
+    return COPIES.get(row["row"], row["row"])
+
+
+def copies(rows):
+    by = {r["row"]: r["seconds"] for r in rows}
+    missed = [f"{title(r)}: {'; '.join(r['missed'])}"
+              for r in rows if r["missed"]]
+    get, put = by["streams-get"], by["streams-put"]
+    lines = [(f"{way}, {case} streams, stock server", took["stock"],
+              took[case]) for way, took in (("down", get), ("up", put))
+             for case in ("four", "eight")]
+    lines += [(f"{way}, both ends ours", took["stock"], by[rows]["package"])
+              for way, took, rows in (("down", get, "buffers-get"),
+                                      ("up", put, "buffers-put"))]
+    return [
+        "scp over several streams, and with the package's buffers",
+        f"From a stock server and to it, eight streams copy 1 GB in "
+        f"{get['eight']:.0f} s, where stock's scp takes {get['stock']:.0f} s. "
+        "With ours at both ends one connection takes "
+        f"{by['buffers-get']['package']:.0f} s, and the package's buffers are "
+        "enough for it.",
+        *([items(missed)] if missed else []), bars(lines, "s"),
+        fill("Seconds of the whole command, 1 GB at 1 Gbit/s x 200 ms, in the "
+             "lab's time. \"Untouched\" are Linux's buffers. The last column "
+             "says what was required."),
+        grid(["what", "path ", "seconds ", "measured "], [
+            [title(r), "; ".join(r["paths"]),
+             ", ".join(f"{key} {s:.1f}" for key, s in r["seconds"].items()),
+             "; ".join(r["measured"])] for r in rows])]
+
+
+OF = {"interop": interop, "load": load, "faults": faults,
+      "upstream": upstream, "sanitized": sanitized, "tools": tools,
+      "day": day, "random": random, "copies": copies}

@@ -1,0 +1,97 @@
+"""practice.py: rsync, git and backups over a path of 200 ms, a page each, of
+what `make check-tools` measured. Each is a list: title, verdict, the rest."""
+
+from content import bars, fill, grid, steps_of
+
+BUFFERS = {"package": "with TCP's buffers at both ends as the package "
+                      "openssh-bdp-tuning sets them (64 MiB)",
+           "raised": "with TCP's buffers raised to 512 MiB at both ends"}
+ENDS = ("stock", "client", "server", "both")
+HOW = """\
+Seconds from Enter to prompt at 1 Gbit/s x 200 ms, without loss, {buffers}.
+"client" has ours at the client only, "server" at the server only. "TCP" is what
+plain TCP takes for the same bytes, without a login."""
+
+
+def measured(rows, tool):
+    """The tool's rows at 200 ms, with the package's buffers if there are."""
+    found = {r["buffers"]: r for r in rows if r["tool"] == tool and
+             r["rtt_ms"] == 200 and "steps" in r}
+    return next(found[b] for b in BUFFERS if b in found)
+
+
+def gain(seconds, end="both"):
+    return seconds["stock"] / seconds[end]
+
+
+def table(steps):
+    return grid(["what", *ENDS, "TCP"], [
+        [what, *(f"{seconds[end]:.1f}" for end in ENDS),
+         f"{tcp:.1f}" if tcp else ""] for what, seconds, tcp in steps])
+
+
+def of(title, verdict, says, steps, row, commands):
+    steps = list(steps)
+    # one that takes many minutes would leave nothing of the others
+    shown = [(what, s["stock"], s["both"]) for what, s, _ in steps
+             if s["stock"] < 100]
+    return [title, verdict, bars(shown, "s"),
+            fill(HOW.format(buffers=BUFFERS[row["buffers"]])),
+            table(steps), fill(says), commands,
+            f"Measured with {row['version']}. [Tools](tools.md) has 20 and "
+            "100 ms, too."]
+
+
+def rsync(rows):
+    row = measured(rows, "rsync")
+    steps = list(steps_of(row))
+    by = {s["name"]: s["seconds"] for s in row["steps"]}
+    return of(
+        "rsync over openssh-bdp",
+        f"One large file is {gain(by['file up']):.1f} times as fast up and "
+        f"{gain(by['file down']):.1f} times down with ours at both ends, at "
+        f"200 ms. A tree of small files is {gain(by['tree up']):.1f} times as "
+        "fast: rsync pipelines them itself, so only the login gets shorter.",
+        "One patched end helps what it receives: the server an upload, the "
+        "client a download.", steps, row, """\
+    rsync -a tree/ host:tree/                          # ssh of our packages
+    rsync -a -e /opt/openssh-bdp/bin/ssh tree/ host:   # or of a prefix""")
+
+
+def git(rows):
+    row = measured(rows, "git")
+    by = {s["name"]: s["seconds"] for s in row["steps"]}
+    return of(
+        "git over openssh-bdp",
+        f"A clone of 27 MB is {gain(by['clone']):.1f} times as fast with ours "
+        f"at both ends, and {gain(by['clone'], 'client'):.1f} times with ours "
+        "at the client only, at 200 ms. A fetch of nothing takes "
+        f"{by['fetch']['both']:.1f} s instead of {by['fetch']['stock']:.1f} s.",
+        "A small command is the login and git's own round trips. A large one "
+        "is limited by plain TCP's slow start.", steps_of(row), row, """\
+    git clone host:project.git                         # ssh of our packages
+    GIT_SSH=/opt/openssh-bdp/bin/ssh git fetch         # or of a prefix
+    git config core.sshCommand /opt/openssh-bdp/bin/ssh""")
+
+
+def backups(rows):
+    borg, restic = measured(rows, "borg"), measured(rows, "restic")
+    create, extract = (s["seconds"] for s in borg["steps"][1:])
+    backup, restore = (s["seconds"] for s in restic["steps"][1:])
+    return of(
+        "Backups over openssh-bdp",
+        f"borg writes a backup {gain(create):.1f} times as fast with ours at "
+        f"both ends, and reads it {gain(extract):.1f} times as fast, at 200 "
+        "ms. restic's backup over sftp does not gain "
+        f"({backup['stock']:.0f} and {backup['both']:.0f} s): it waits a "
+        "round trip for each write of 32 KiB. "
+        f"Its restore is {gain(restore):.1f} times as fast.",
+        "For a backup over a long path choose a tool that keeps much in "
+        "flight, as borg does. The rows of restic are with TCP's buffers "
+        "raised to 512 MiB.",
+        [*steps_of(borg, "borg: "), *steps_of(restic, "restic: ")], borg, """\
+    borg create --rsh /opt/openssh-bdp/bin/ssh host:repo::monday ~
+    restic -r sftp:host:repo -o sftp.command='ssh host -s sftp' backup ~
+    ssh host 'pg_dump base' > base.sql""")[:-1] + [
+        f"Measured with {borg['version']} and {restic['version']}. "
+        "[Tools](tools.md) has 20 and 100 ms, too."]
