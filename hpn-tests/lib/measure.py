@@ -121,6 +121,10 @@ class Transfer:
             if n["delivered"] > 0]      # else the connection is gone
         if not looks:
             raise Missing("nobody looked at the sender")
+        # Once it is gone, what another one delivered is less
+        peak = max(n["delivered"] for _, n in looks)
+        looks = looks[:1 + max(i for i, (_, n) in enumerate(looks)
+                               if n["delivered"] == peak)]
         last = max(n["new"] for _, n in looks)
         total = max(last, self.spec.bytes) - CLOSING
         start_s = self.series.first_s() + after_s

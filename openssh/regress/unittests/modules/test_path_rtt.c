@@ -119,6 +119,10 @@ longer(void)
 	run(100, 12500, 45 * MS);
 	run(200, 12500, 95 * MS);
 	ASSERT_U64_EQ(run(400, 12500, 200 * MS), 200 * MS);
+	/* and on a path of less than a byte a microsecond */
+	start(1, 0, 20 * MS);
+	run(1000, 100, 20 * MS);
+	ASSERT_U64_EQ(run(400, 10, 200 * MS), 200 * MS);
 	TEST_DONE();
 	TEST_START("path rtt: SSH's least is not raised while data flows");
 	start(1, 1, 0);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <paths.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -21,15 +22,54 @@
 
 #include "packet.h"
 #include "channels.h"
+#include "conn.h"
 #include "session-end.h"
+#include "sshbuf.h"
 
 void test_session_end(void);
+
+/* What is left when a session ends is written, or lost if a signal came. */
+static void
+what_is_left(void)
+{
+	static const char *const left[] = { "stdout", "stderr" };
+	volatile sig_atomic_t stop;
+	struct conn conn;
+	Channel *c;
+	char got[7] = "";
+	int fds[2];
+	u_int i;
+
+	TEST_START("session: what is left is written at its end");
+	conn_open(&conn, 0, 0, 0);
+	c = conn_channel(&conn, "session");
+	c->flags |= CHAN_EOF_RCVD;
+	c->extended_usage = CHAN_EXTENDED_WRITE;
+	ASSERT_INT_EQ(pipe(fds), 0);
+	c->wfd = c->efd = fds[1];
+	for (i = 0; i < 2; i++) {
+		ASSERT_INT_EQ(sshbuf_put(i == 0 ? c->output : c->extended,
+		    left[i], 6), 0);
+		stop = 1;
+		ASSERT_INT_EQ(session_output_lost(conn.ssh, c, &stop), 1);
+		stop = 0;
+		ASSERT_INT_EQ(session_output_lost(conn.ssh, c, &stop), 0);
+		ASSERT_INT_EQ(read(fds[0], got, sizeof(got)), 6);
+		ASSERT_STRING_EQ(got, left[i]);
+	}
+	TEST_DONE();
+	c->wfd = c->efd = -1;
+	conn_close(&conn);
+	close(fds[0]);
+	close(fds[1]);
+}
 
 void
 test_session_end(void)
 {
 	int sock[2], device, net;
 
+	what_is_left();
 	ASSERT_INT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sock), 0);
 	ASSERT_INT_NE(net = socket(AF_INET, SOCK_STREAM, 0), -1);
 	ASSERT_INT_NE(device = open(_PATH_DEVNULL, O_RDWR), -1);
