@@ -3,26 +3,16 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
-
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "atomicio.h"
 #include "log.h"
-#include "misc.h"
 #include "sshbuf.h"
-#include "ssherr.h"
 #include "xmalloc.h"
-#include "sftp.h"
 #include "sftp-check-file.h"
-#include "sftp-common.h"
-#include "sftp-conn.h"
 #include "copy-file.h"
-
-extern volatile sig_atomic_t interrupted;
 
 /* Requests in flight: neither end waits for the path, or for the other one. */
 #define REQUESTS	8

@@ -3,24 +3,17 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "atomicio.h"
 #include "log.h"
-#include "misc.h"
 #include "xmalloc.h"
-#include "sftp.h"
-#include "sftp-common.h"
 #include "copy-file.h"
-
-extern volatile sig_atomic_t interrupted;
 
 /* READs in flight of a file of unknown size: as of stock */
 #define TAIL_MAX	64

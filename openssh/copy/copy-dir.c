@@ -3,28 +3,19 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/stat.h>
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "log.h"
-#include "misc.h"
 #include "sshbuf.h"
 #include "ssherr.h"
-#include "xmalloc.h"
-#include "sftp.h"
-#include "sftp-common.h"
-#include "sftp-client.h"
-#include "copy-item.h"
 #include "copy-stream.h"
-
-extern volatile sig_atomic_t interrupted;
+#include "sftp-client.h"
 
 /* Directories above one that is too deep, as of stock */
 #define DEPTH_MAX	64

@@ -3,28 +3,19 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/resource.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
-#include "misc.h"
 #include "progressmeter.h"
 #include "sshbuf.h"
-#include "sftp.h"
-#include "sftp-common.h"
-#include "sftp-client.h"
-#include "sftp-conn.h"
-#include "copy-more.h"
 #include "copy-stream.h"
-
-extern volatile sig_atomic_t interrupted;
+#include "sftp-client.h"
 
 /* Most files that are open at once, and of those of a server without limits */
 #define FILES_MAX	64

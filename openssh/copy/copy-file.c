@@ -3,26 +3,20 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "log.h"
-#include "misc.h"
 #include "xmalloc.h"
-#include "sftp.h"
-#include "sftp-common.h"
 #include "sftp-incomplete.h"
 #include "copy-file.h"
 
 extern int showprogress;
-extern volatile sig_atomic_t interrupted;
 
 int
 file_is_bad(const struct file *f)

@@ -3,7 +3,6 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 
@@ -13,13 +12,9 @@
 #include <string.h>
 
 #include "log.h"
-#include "misc.h"
 #include "progressmeter.h"
 #include "utf8.h"
 #include "xmalloc.h"
-#include "sftp.h"
-#include "sftp-common.h"
-#include "sftp-client.h"
 #include "copy-item.h"
 
 /* Adds n to the counts of pending items, of an item and of those above it. */

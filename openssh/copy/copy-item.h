@@ -6,14 +6,19 @@
 
 #include <sys/types.h>
 
+#include <signal.h>
 #include <stdint.h>
 
 #include "openbsd-compat/sys-queue.h"
 
+#include "sftp.h"
+#include "sftp-common.h"
 #include "sftp-conn.h"
 
 struct item;
 struct stream;
+
+extern volatile sig_atomic_t interrupted;	/* 1: by the user */
 
 /* Most streams of a copy */
 #define COPY_STREAMS	8

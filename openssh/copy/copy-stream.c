@@ -3,26 +3,20 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/socket.h>
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "log.h"
-#include "misc.h"
 #include "progressmeter.h"
 #include "sshbuf.h"
 #include "ssherr.h"
 #include "xmalloc.h"
-#include "sftp.h"
 #include "sftp-check-file.h"
-#include "sftp-common.h"
-#include "sftp-conn.h"
 #include "copy-stream.h"
 
 /* Bytes of the buffer for replies: a message of any length fits twice */

@@ -133,4 +133,26 @@ void	 copy_send(struct stream *s, struct item *item, u_char type,
 ssize_t	 copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	    const struct handle *h, uint64_t offset, int fd, size_t len);
 
+/*
+ * copy-more.c: further streams of a connection (-X streams=N). They are started
+ * for the first copy that has a use for them, and serve later ones. Each is
+ * used once it has been shown to have the same files as the primary. Whatever
+ * goes wrong with one, the copy goes on without it.
+ */
+
+/*
+ * Returns the further streams of a connection, none of which has been started.
+ * NULL if no program was noted for it.
+ */
+struct copy_more *copy_more_new(void);
+
+/* Ends them; NULL is fine. */
+void	 copy_more_free(struct copy_more *more);
+
+/*
+ * Starts those that are missing, if the copy has a use for them, leaves out
+ * those that are late, and begins to check those that are open.
+ */
+void	 copy_more_tend(struct copy *copy);
+
 #endif /* COPY_STREAM_H */

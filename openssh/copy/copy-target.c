@@ -3,22 +3,15 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "log.h"
-#include "misc.h"
-#include "sftp.h"
-#include "sftp-common.h"
 #include "copy-file.h"
-
-extern volatile sig_atomic_t interrupted;
 
 /* Returns the permissions of a target. */
 static u_int

@@ -21,7 +21,6 @@
 #include "misc.h"
 #include "sshbuf.h"
 #include "ssherr.h"
-#include "sftp.h"
 #include "sftp-check-file.h"
 
 #define READ_SIZE	(256 * 1024)

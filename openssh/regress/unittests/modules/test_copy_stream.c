@@ -19,12 +19,7 @@
 
 #include "../test_helper/test_helper.h"
 
-#include "misc.h"
 #include "sshbuf.h"
-#include "sftp.h"
-#include "sftp-common.h"
-#include "sftp-conn.h"
-#include "copy-item.h"
 #include "copy-stream.h"
 
 void test_copy_stream(void);
