@@ -182,6 +182,22 @@ def test_one_server_without_handles(tmp_path, which, odd):
     assert digests(tmp_path / "copy") == digests(tree)
 
 
+@pytest.mark.parametrize("status", [3, 4])
+def test_target_that_has_not_closed(tmp_path, status):
+    """It has one handle. The source, which is done with the first file, opens
+    others, several times, before it tells what it has read."""
+    tree = flat(tmp_path / "tree", 5)
+    base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
+    server = program(tmp_path / "server", f"""
+        odd='holds 0 8' name=from
+        mkdir '{tmp_path}/first' 2>/dev/null &&
+            odd='refuses 1 {status}' name=to
+        exec {base}/$name $odd""")
+    assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
+                "-rp") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
 def preload(tmp_path, source):
     """The path of what LD_PRELOAD takes, made of C."""
     (tmp_path / "preload.c").write_text(source)

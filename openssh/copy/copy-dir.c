@@ -315,7 +315,7 @@ got_handle(struct request *req, struct reply *reply)
 	struct dir *d = dir_of(req->item);
 
 	if (reply->type != SSH2_FXP_HANDLE) {
-		if (copy_item_refused(&d->item)) {
+		if (copy_item_refused(&d->item, req->others)) {
 			copy_item_put_off(&d->item);
 			return;
 		}
@@ -325,7 +325,7 @@ got_handle(struct request *req, struct reply *reply)
 		dir_end(d);
 		return;
 	}
-	copy_item_granted(&d->item);
+	copy_item_granted(d->item.copy);
 	handle_take(&d->handle, reply);
 	copy_item_queue(&d->item);
 }

@@ -68,7 +68,7 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 	int is_target = file_is_target(f, req->stream);
 
 	if (reply->type == SSH2_FXP_HANDLE) {
-		copy_item_granted(&f->item);
+		copy_item_granted(f->item.copy);
 		handle_take(&p->handle, reply);
 		p->state = PART_OPEN;
 		return 1;
@@ -82,7 +82,7 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 	}
 	if (f->home->index != 0)
 		f->redo = 1;
-	else if (copy_item_refused(&f->item))
+	else if (copy_item_refused(&f->item, req->others))
 		f->put_off = 1;
 	else
 		copy_item_fail(&f->item, "%s open \"%s\": %s", is_target ?

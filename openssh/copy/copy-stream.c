@@ -93,9 +93,9 @@ stream_free(struct stream *s)
 	free(s);
 }
 
-/* Takes a request out of those that wait for a reply. */
+/* Hands the reply to a request over, which does not wait any more. */
 static void
-request_end(struct request *req)
+request_answer(struct request *req, struct reply *reply)
 {
 	struct stream *s = req->stream;
 
@@ -103,13 +103,15 @@ request_end(struct request *req)
 	s->outstanding--;
 	req->item->inflight--;
 	sftp_inflight_end(&s->conn->depth, req->len);
-}
-
-/* Hands the reply to a request over. */
-static void
-request_answer(struct request *req, struct reply *reply)
-{
-	request_end(req);
+	if (reply->type == SSH2_FXP_HANDLE) {
+		s->granted++;
+		s->proven = MAXIMUM(s->proven, s->granted);
+	} else if (req->want == SSH2_FXP_HANDLE) {
+		s->handles--;
+		/* A server that gave more at once has not run out of them. */
+		if (req->others < s->proven)
+			req->others = 0;
+	}
 	req->got(req, reply);
 	free(req);
 }
@@ -379,6 +381,8 @@ end(struct request *req)
 	if (len > SFTP_MAX_MSG_LENGTH)
 		fatal("Outbound message too long %zu", len);
 	put(sshbuf_poke_u32(s->out, req->at, len));
+	if (req->want == SSH2_FXP_HANDLE)
+		req->others = s->handles++;
 	if (RB_INSERT(requests_by_id, &s->requests, req) != NULL)
 		fatal_f("two requests with the id %u", req->id);
 	req->item->inflight++;
@@ -395,6 +399,10 @@ put_rest(struct request *req, u_char type, const struct body *b)
 
 	req->offset = b->offset;
 	switch (type) {
+	case SSH2_FXP_CLOSE:
+		req->stream->handles--;
+		req->stream->granted--;
+		break;
 	case SSH2_FXP_OPEN:
 		put(sshbuf_put_u32(out, b->flags));
 		/* FALLTHROUGH */

@@ -45,6 +45,7 @@ struct request {
 	size_t at;		/* its offset in stream->out, at first */
 	uint64_t offset;	/* of a READ or WRITE, in bytes */
 	size_t len;		/* bytes of data that it asks for or sends */
+	u_int others;		/* handles besides, which it was refused for */
 	double sent_s;		/* when it was made */
 	copy_got *got;		/* the request is freed afterwards */
 };
@@ -68,6 +69,9 @@ struct stream {
 	size_t in_at, in_end;	/* offsets of the first byte and the end */
 	struct requests_by_id requests;
 	u_int outstanding;	/* number of requests without a reply */
+	u_int handles;		/* that it has asked for, or has */
+	u_int granted;		/* that it has */
+	u_int proven;		/* most of these at a time */
 	uint64_t ahead;		/* bytes of its files, not requested yet */
 	double since_s;		/* when it was started, or last sent anything */
 	struct sftp_conn *limited;	/* whose limit (-l) counts for it */

@@ -137,14 +137,12 @@ target_open(struct file *f)
 	    f->part[f->home->index].state == PART_NONE)
 		copy_send(f->home, &f->item, SSH2_FXP_STAT, got_target,
 		    &(struct body){ .path = f->item.dst });
-	else if (copy->kind == COPY_PUT)
+	else if (copy->kind == COPY_PUT ||
+	    (copy->kind == COPY_CROSS && !interrupted))
 		open_there(f);
 	else if (interrupted)
 		file_begin_moving(f);
-	else if (copy->kind == COPY_CROSS) {
-		f->item.others = copy->open - 1;
-		open_there(f);
-	} else if (!file_is_small(f) && target_open_here(f) == 0 &&
+	else if (!file_is_small(f) && target_open_here(f) == 0 &&
 	    copy->flags.resume == COPY_RESUME_CHECKED)
 		copy_compare(f);
 	else {
