@@ -308,7 +308,6 @@ got_data(struct request *req, struct reply *reply)
 		file_check(f);
 		return;
 	}
-	f->modified = 1;
 	if (is_tail && reply->len != 0 && f->closed_early)
 		f->redo = 1;
 	if (!f->redo && !f->put_off)
@@ -340,7 +339,7 @@ send_tail(struct file *f, struct stream *s)
 {
 	const struct copy *copy = f->item.copy;
 	/* The size may be unknown, as of what is in /proc. */
-	u_int most = f->size == 0 && f->modified ? TAIL_MAX : 1;
+	u_int most = f->size == 0 && f->data_end != 0 ? TAIL_MAX : 1;
 	int hurry = file_may_hurry(f, s) && (copy->kind == COPY_GET ||
 	    file_may_hurry(f, copy->streams[1]));
 	size_t len = f->next > f->size ? f->buflen :
@@ -435,7 +434,6 @@ static void
 finish(struct file *f)
 {
 	f->phase = FILE_ENDING;
-	copy_item_unqueue(&f->item);
 	if (!f->redo && !f->put_off)
 		target_finish(f);
 	file_close_part(f, f->home);
@@ -494,7 +492,6 @@ data_settle(struct file *f)
 		data_failed(f, 0, SSH2_FX_EOF);
 	} else if (!file_is_bad(f) && f->ended < f->size) {
 		f->phase = FILE_CHECKING;
-		copy_item_unqueue(&f->item);
 		copy_send(f->home, &f->item, SSH2_FXP_STAT, got_size,
 		    &(struct body){ .path = f->item.src });
 		return;

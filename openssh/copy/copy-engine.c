@@ -104,7 +104,7 @@ descriptors(void)
 
 /*
  * Starts the next item if it may, and what a stream has to send does not fill
- * its path. Returns 1 if it did.
+ * its path. Returns 1 if it did, and the item was not put off at once.
  */
 static int
 start_next(struct copy *copy, const struct stream *s)
@@ -119,7 +119,7 @@ start_next(struct copy *copy, const struct stream *s)
 	if (copy->unshown >= UNSHOWN_MAX && item != copy_item_front(copy))
 		return 0;
 	copy_item_start(item);
-	return 1;
+	return item->state != ITEM_PENDING;
 }
 
 /* Sends one request of any item over a stream. Returns 1 if it did. */

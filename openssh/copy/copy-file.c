@@ -286,9 +286,7 @@ file_stop(struct item *item, const struct stream *lost)
 	struct file *f = file_of(item);
 	struct part *p = lost == NULL ? NULL : &f->part[lost->index];
 
-	if (p == NULL)
-		copy_item_unqueue(item);
-	else if (p->state != PART_NONE && p->state != PART_REFUSED) {
+	if (p != NULL && p->state != PART_NONE && p->state != PART_REFUSED) {
 		if (p->at != p->end)
 			file_range_lost(f, p->at, p->end - p->at);
 		p->at = p->end;
@@ -395,10 +393,15 @@ file_start(struct item *item)
 {
 	struct file *f = file_of(item);
 	int is_put = file_kind(f) == COPY_PUT, failed = 0;
+	struct stat st;
 
 	file_reset(f);
 	if (is_put)
 		failed = open_source(f);
+	/* Of two names of a target, the first is copied first. */
+	else if (file_kind(f) == COPY_GET && stat(item->dst, &st) == 0 &&
+	    (failed = copy_item_claim(item, &st)) != 0)
+		f->put_off = 1;
 	else if ((item->a.flags & SSH2_FILEXFER_ATTR_PERMISSIONS) &&
 	    !S_ISREG(item->a.perm)) {
 		copy_item_fail(item, file_kind(f) == COPY_CROSS ?

@@ -89,7 +89,6 @@ struct file {
 	int redo;		/* 1: copy it again, with care */
 	int put_off;		/* 1: copy it again, when fewer are open */
 	int zero_length;	/* 1: a reply had no data */
-	int modified;		/* 1: data came */
 	int appends;		/* 1: the target was opened with APPEND */
 	int many;		/* 1: several streams have copied it */
 	int incomplete;		/* its number in sftp-incomplete.h, or -1 */

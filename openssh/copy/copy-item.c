@@ -113,6 +113,14 @@ copy_item_closed(struct item *item)
 {
 	item->copy->open -= item->counted;
 	item->counted = 0;
+}
+
+/* Lets an item go that is not in progress any more. */
+static void
+let_go(struct item *item)
+{
+	copy_item_unqueue(item);
+	copy_item_closed(item);
 	if (item->writes)
 		TAILQ_REMOVE(&item->copy->writers, item, writer);
 	item->writes = 0;
@@ -121,8 +129,7 @@ copy_item_closed(struct item *item)
 void
 copy_item_put_off(struct item *item)
 {
-	copy_item_closed(item);
-	copy_item_unqueue(item);
+	let_go(item);
 	item->state = ITEM_PENDING;
 	count_pending(item, 1);
 }
@@ -181,8 +188,7 @@ copy_item_end(struct item *item)
 		error("%s", item->why);
 		item->failed = 1;
 	}
-	copy_item_unqueue(item);
-	copy_item_closed(item);
+	let_go(item);
 	item->state = ITEM_DONE;
 	item->copy->unshown++;
 	if (parent == NULL)
@@ -294,21 +300,20 @@ copy_item_show(struct copy *copy)
 }
 
 int
-copy_item_claim(struct item *item, int fd)
+copy_item_claim(struct item *item, const struct stat *st)
 {
 	struct item *other;
-	struct stat st;
 
-	if (fstat(fd, &st) == -1 || !S_ISREG(st.st_mode))
+	if (item->writes || !S_ISREG(st->st_mode))
 		return 0;
 	TAILQ_FOREACH(other, &item->copy->writers, writer) {
-		if (other->dev == st.st_dev && other->ino == st.st_ino) {
+		if (other->dev == st->st_dev && other->ino == st->st_ino) {
 			(void)copy_item_refused(item, 1);
 			return -1;
 		}
 	}
-	item->dev = st.st_dev;
-	item->ino = st.st_ino;
+	item->dev = st->st_dev;
+	item->ino = st->st_ino;
 	TAILQ_INSERT_TAIL(&item->copy->writers, item, writer);
 	item->writes = 1;
 	return 0;

@@ -16,6 +16,7 @@
 #include "sftp-conn.h"
 
 struct item;
+struct stat;
 struct stream;
 
 extern volatile sig_atomic_t interrupted;	/* 1: by the user */
@@ -165,10 +166,10 @@ void	 copy_item_show(struct copy *copy);
 void	 copy_item_free(struct item *item);
 
 /*
- * Notes that an item is about to write to a local file. Returns 0, or -1 if it
- * has to wait for another item that writes to the same file.
+ * Notes that an item will write to a local file until it ends or is put off.
+ * Returns 0, or -1 if it has to wait for another item that does so.
  */
-int	 copy_item_claim(struct item *item, int fd);
+int	 copy_item_claim(struct item *item, const struct stat *st);
 
 /* Notes that an item opens a handle or descriptor, or has none any more. */
 void	 copy_item_opened(struct item *item);

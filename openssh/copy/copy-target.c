@@ -25,36 +25,32 @@ int
 target_open_here(struct file *f)
 {
 	const struct copy *copy = f->item.copy;
-	int keep = copy->flags.resume || copy->flags.inplace;
 	int flags = O_CREAT | (copy->flags.resume > 1 ? O_RDWR : O_WRONLY);
 	struct stat st;
 
 	file_begin_target(f);
-	/* Of two names of a file, the first is copied first. */
-	if (!keep && !copy->tree)
-		flags |= O_TRUNC;
 	f->fd = open(f->item.dst, flags, mode(f) | S_IWUSR);
-	if (f->fd == -1) {
-		file_end_target(f);
+	if (f->fd == -1)
 		f->put_off = copy_item_not_opened(&f->item, "open local",
 		    f->item.dst);
-		return -1;
-	}
-	f->put_off = copy_item_claim(&f->item, f->fd) == -1;
-	if (!f->put_off && !keep && copy->tree)
-		(void)ftruncate(f->fd, 0);
-	if (copy->flags.resume && fstat(f->fd, &st) == -1)
+	else if (fstat(f->fd, &st) == -1)
 		copy_item_fail(&f->item, "stat local \"%s\": %s", f->item.dst,
 		    strerror(errno));
+	else if (copy_item_claim(&f->item, &st) == -1)
+		f->put_off = 1;
 	else if (copy->flags.resume == 1 && (uint64_t)st.st_size > f->size)
 		copy_item_fail(&f->item, "Unable to resume download of \"%s\": "
 		    "local file is larger than remote", f->item.dst);
-	else if (!f->put_off) {
-		f->have = copy->flags.resume ? st.st_size : 0;
+	else {
+		if (copy->flags.resume)
+			f->have = st.st_size;
+		else if (!copy->flags.inplace)
+			(void)ftruncate(f->fd, 0);
 		return 0;
 	}
 	file_end_target(f);
-	close(f->fd);
+	if (f->fd != -1)
+		close(f->fd);
 	f->fd = -1;
 	return -1;
 }
@@ -158,7 +154,6 @@ target_keep(struct file *f, uint64_t keep)
 	if (file_kind(f) == COPY_PUT && keep == 0 && !interrupted) {
 		/* Nothing of it stays: once closed, it is opened again. */
 		f->phase = FILE_OPENING;
-		copy_item_unqueue(&f->item);
 		file_close_part(f, f->home);
 		return;
 	}
@@ -250,7 +245,7 @@ finish_here(struct file *f, uint64_t size)
 		return;
 	if (flags->preserve)
 		set_attributes(f);
-	if (flags->resume == 1 && !f->modified)
+	if (flags->resume == 1 && f->data_end <= f->have)
 		logit("File \"%s\" was not modified", path);
 	else if (flags->fsync) {
 		debug("syncing \"%s\"", path);

@@ -23,14 +23,13 @@
 #include "ssherr.h"
 #include "sftp-check-file.h"
 
-#define READ_SIZE	(256 * 1024)
+#define READ_SIZE	(64 * 1024)	/* bytes, on the stack */
 
 /* A file to digest, and the client that wants it */
 struct source {
 	int fd;			/* descriptor of the file */
 	int in;			/* descriptor of the client's requests, or -1 */
 	int out;		/* descriptor of our replies, or -1 */
-	u_char *buf;		/* READ_SIZE bytes */
 };
 
 /*
@@ -61,6 +60,7 @@ static int
 digest(const struct source *s, uint64_t offset, uint64_t len,
     u_char d[SFTP_CHECK_LEN], uint64_t *got)
 {
+	u_char buf[READ_SIZE];
 	SHA2_CTX ctx;
 	ssize_t n = 1;
 	int r = 0;
@@ -71,14 +71,14 @@ digest(const struct source *s, uint64_t offset, uint64_t len,
 			r = SSH_ERR_CONN_CLOSED;
 			break;
 		}
-		n = pread(s->fd, s->buf, MINIMUM(len - *got, READ_SIZE),
+		n = pread(s->fd, buf, MINIMUM(len - *got, READ_SIZE),
 		    offset + *got);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
 			r = SSH_ERR_SYSTEM_ERROR;
 		else {
-			SHA256Update(&ctx, s->buf, n);
+			SHA256Update(&ctx, buf, n);
 			*got += n;
 		}
 	}
@@ -155,11 +155,7 @@ sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
 		return SSH_ERR_INVALID_ARGUMENT;
 	if ((r = check_range(fd, start, &len, block)) != 0)
 		return r;
-	if ((s.buf = malloc(READ_SIZE)) == NULL)
-		return SSH_ERR_ALLOC_FAIL;
-	r = digest_blocks(&s, start, len, block, reply, total);
-	free(s.buf);
-	return r;
+	return digest_blocks(&s, start, len, block, reply, total);
 }
 
 int
