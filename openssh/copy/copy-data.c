@@ -179,13 +179,6 @@ file_without_gaps(const struct file *f, uint64_t have)
 	return have > FILE_SPAN ? have - FILE_SPAN : 0;
 }
 
-void
-file_keep(struct file *f, uint64_t keep)
-{
-	f->next = f->data_end = f->item.done = keep;
-	file_requested(f, keep);
-}
-
 /* Notes that data could not be read from a server, or written to it. */
 static void
 data_failed(struct file *f, int is_target, u_int status)
@@ -385,12 +378,27 @@ send_write(struct file *f, struct stream *s, uint64_t offset, size_t len)
 		range_end(f, offset);
 	else {
 		copy_item_fail(&f->item, "read local \"%s\": %s", f->item.src,
-		    strerror(errno));
+		    strerror(-n));
 		if (!f->item.copy->tree)
 			fatal("%s", f->item.why);
 		f->gap = MINIMUM(f->gap, offset);
 	}
 	file_check(f);
+}
+
+/* Opens the file on one more stream, if that is of use. Returns 1 if so. */
+static int
+file_join(struct file *f, struct stream *s)
+{
+	/* With APPEND, all that is written goes to the end. */
+	if (f->moved == NULL || s->state != STREAM_UP || f->appends ||
+	    f->part[s->index].state != PART_NONE ||
+	    f->next + 2 * FILE_CHUNK > f->size ||
+	    !sftp_inflight_room(&s->conn->depth, 0))
+		return 0;
+	file_open(f, s, file_kind(f) == COPY_PUT ? SSH2_FXF_WRITE :
+	    SSH2_FXF_READ, file_got_handle);
+	return 1;
 }
 
 int

@@ -166,14 +166,6 @@ is_busy(const struct copy *copy)
 	return 0;
 }
 
-/* Returns 1 if no reply of a source is taken, as its data can't go on. */
-static int
-is_held(const struct copy *copy, const struct stream *s)
-{
-	return copy->kind == COPY_CROSS && s->index == 0 &&
-	    sshbuf_len(copy->streams[1]->out) > CROSS_MAX;
-}
-
 /* Waits until a stream can be read or written, and does so. */
 static void
 wait_and_move(struct copy *copy)
@@ -181,12 +173,15 @@ wait_and_move(struct copy *copy)
 	struct pollfd pfd[2 * COPY_STREAMS];
 	struct stream *s;
 	u_int i;
+	/* No reply of a source is taken whose data can't go on. */
+	int is_held = copy->kind == COPY_CROSS &&
+	    sshbuf_len(copy->streams[1]->out) > CROSS_MAX;
 
 	for (i = 0; i < copy->nstreams; i++) {
 		s = copy->streams[i];
 		memset(&pfd[2 * i], 0, 2 * sizeof(pfd[0]));
-		pfd[2 * i].fd = s->state == STREAM_LOST || is_held(copy, s) ?
-		    -1 : s->conn->fd_in;
+		pfd[2 * i].fd = s->state == STREAM_LOST ||
+		    (is_held && i == 0) ? -1 : s->conn->fd_in;
 		pfd[2 * i].events = POLLIN;
 		pfd[2 * i + 1].fd = s->state == STREAM_LOST ||
 		    sshbuf_len(s->out) == 0 ? -1 : s->conn->fd_out;

@@ -241,7 +241,7 @@ static int
 hand_over(struct stream *s, const u_char *p, size_t len)
 {
 	struct request find = { .id = 0 }, *req;
-	struct reply reply;
+	struct reply reply = { .lost = 0 };
 	struct sshbuf *m;
 	int r = 0;
 
@@ -252,7 +252,6 @@ hand_over(struct stream *s, const u_char *p, size_t len)
 		s->state = STREAM_UNCHECKED;
 		return 0;
 	}
-	memset(&reply, 0, sizeof(reply));
 	if ((m = sshbuf_from(p, len)) == NULL)
 		fatal_f("sshbuf_from failed");
 	/* Nobody has asked for what was sent ahead. */
@@ -458,7 +457,6 @@ copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	struct request *req = begin(s, item, SSH2_FXP_WRITE, got);
 	u_char *p;
 	ssize_t n;
-	int saved_errno;
 
 	req->offset = offset;
 	put(sshbuf_put_string(s->out, h->p, h->len));
@@ -470,10 +468,9 @@ copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	} while (n == -1 && (errno == EINTR || errno == EAGAIN ||
 	    errno == EWOULDBLOCK));
 	if (n <= 0) {
-		saved_errno = errno;
+		n = n == 0 ? 0 : -errno;
 		put(sshbuf_consume_end(s->out, sshbuf_len(s->out) - req->at));
 		free(req);
-		errno = saved_errno;
 		return n;
 	}
 	POKE_U32(p, n);

@@ -131,8 +131,8 @@ void	 copy_send(struct stream *s, struct item *item, u_char type,
 
 /*
  * The same for a WRITE of up to len bytes of a local file, from an offset.
- * Returns the bytes that it had, 0 at its end: then nothing is sent. Returns -1
- * with errno set if they could not be read.
+ * Returns the bytes that it had. If that is 0, at its end, or -errno, as they
+ * could not be read, nothing is sent.
  */
 ssize_t	 copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	    const struct handle *h, uint64_t offset, int fd, size_t len);
@@ -144,10 +144,7 @@ ssize_t	 copy_send_file(struct stream *s, struct item *item, copy_got *got,
  * goes wrong with one, the copy goes on without it.
  */
 
-/*
- * Returns the further streams of a connection, none of which has been started.
- * NULL if no program was noted for it.
- */
+/* Returns what starts them, or NULL if no program was noted. */
 struct copy_more *copy_more_new(void);
 
 /* Ends them; NULL is fine. */

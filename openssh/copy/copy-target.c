@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "sftp-incomplete.h"
 #include "copy-file.h"
 
 /* Returns the permissions of a target. */
@@ -48,7 +49,8 @@ target_open_here(struct file *f)
 			(void)ftruncate(f->fd, 0);
 		return 0;
 	}
-	file_end_target(f);
+	sftp_incomplete_end(f->incomplete);
+	f->incomplete = -1;
 	if (f->fd != -1)
 		close(f->fd);
 	f->fd = -1;
@@ -70,6 +72,14 @@ open_there(struct file *f)
 		/* A request of a stream that was lost must not truncate. */
 		flags |= f->home->index == 0 ? SSH2_FXF_TRUNC : SSH2_FXF_EXCL;
 	file_open(f, f->target, flags, file_got_handle);
+}
+
+/* The first bytes of the target are there, and stay. */
+static void
+file_keep(struct file *f, uint64_t keep)
+{
+	f->next = f->data_end = f->item.done = keep;
+	file_requested(f, keep);
 }
 
 /* Resumes a target without a comparison. */
@@ -219,11 +229,7 @@ set_attributes(const struct file *f)
 {
 	const char *path = f->item.dst;
 
-#ifdef HAVE_FCHMOD
 	if (fchmod(f->fd, mode(f)) == -1)
-#else
-	if (chmod(path, mode(f)) == -1)
-#endif
 		error("local chmod \"%s\": %s", path, strerror(errno));
 	if (copy_times(path, &f->item.a) == -1)
 		error("local set times \"%s\": %s", path, strerror(errno));
