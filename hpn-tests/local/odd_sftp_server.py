@@ -39,8 +39,9 @@ or always:
     no-limit        it says that there is none: 0
     one-by-one      it takes a request once it has sent the last reply, and
                     few replies fit into the socket that nobody has read
-    holds           what is read of the first file, but for its start, comes
-                    once another file is closed, or nobody asks for anything
+    holds           what is read of the first file, but for its first NUMBER
+                    bytes, comes once FILE (1) others are closed, or nobody
+                    asks for anything
 It leaves in LOG.flights the kinds of requests that came together, in LOG the
 most reads or writes that waited at once, and in LOG.open the most handles that
 were open at once, the most files that were incomplete, and the most files that
@@ -93,7 +94,8 @@ class Server:
         self.log = log
         self.opened = (0, 0, 0)
         self.writing, self.large = set(), set()
-        self.first, self.kept, self.holding = None, [], fault == "holds"
+        self.first, self.kept = None, []
+        self.holding = int(path or 1) if fault == "holds" else 0    # closes
         self.slow = 10 if fault == "one-by-one" else 0      # requests
         if fault == "one-by-one" and stat.S_ISSOCK(os.fstat(1).st_mode):
             with socket.socket(fileno=os.dup(1)) as s:
@@ -129,7 +131,7 @@ class Server:
             self.held = None
         for args in self.kept:
             self.reply(*args)
-            self.holding = False
+            self.holding = 0
         self.kept = []
 
     def status(self, number, code):
@@ -281,7 +283,8 @@ class Server:
             self.large.discard(handle)
             if self.names.pop(handle, None) is None:
                 os.close(self.handles.pop(handle))
-                if handle != self.first:
+                self.holding -= handle != self.first
+                if handle != self.first and self.holding <= 0:
                     self.flush()
             self.status(number, FAILURE if failed else OK)
         elif kind == READDIR:
@@ -319,7 +322,8 @@ class Server:
             elif self.faulty("too-much"):
                 self.wait_for_data()
                 self.reply(DATA, number, string(data + b"x" * 10))
-            elif self.holding and handle == self.first and data and offset:
+            elif self.holding > 0 and handle == self.first and data and \
+                    offset >= self.number:
                 self.kept.append((DATA, number, string(data)))
             elif data and not self.faulty("ends"):
                 self.reply(DATA, number, string(data))

@@ -72,6 +72,35 @@ def test_small_files_need_no_streams(place, direction):
     assert len(place.pids()) == 1
 
 
+def test_files_that_cannot_be_read(place):
+    """Each is tried on a further stream and on the first one. Which of both is
+    short of handles, if any, is not tried out."""
+    place.source.mkdir()
+    for i in range(600):
+        (place.source / str(i)).write_bytes(content(20000, i))
+    bad = [place.source / str(i) for i in range(0, 600, 20)]
+    for path in bad:
+        path.chmod(0)
+    server = place.path / "bound"
+    server.write_text(f"""#!/bin/sh
+        [ $(id -u) = 0 ] &&
+            set -- setpriv --bounding-set -dac_override,-dac_read_search \\
+                {SERVER} "$@" || set -- {SERVER} "$@"
+        exec "$@"
+        """)
+    server.chmod(0o755)
+    place.serve(server=str(server))
+    status, error = place.copy("scp", "get", "-l80000", streams=8)
+    assert status == 1
+    assert error.count("Permission denied") == len(bad)
+    assert sum(n != 0 for n in place.moved()) > 4
+    opened = re.findall(r'open "(.*)" flags', read(place.path / "log"))
+    assert len(opened) < 600 + 3 * len(bad)
+    for path in bad:
+        path.unlink()
+    assert digests(place.dest) == digests(place.source)
+
+
 @BOTH
 @pytest.mark.parametrize("streams", [1, 4])
 def test_appending(large, direction, streams):

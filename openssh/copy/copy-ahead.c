@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "log.h"
-#include "misc.h"
 #include "sshbuf.h"
 #include "ssherr.h"
 #include "xmalloc.h"

@@ -3,40 +3,22 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
-
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "atomicio.h"
 #include "log.h"
-#include "misc.h"
 #include "sshbuf.h"
-#include "ssherr.h"
 #include "xmalloc.h"
-#include "sftp.h"
 #include "sftp-check-file.h"
-#include "sftp-common.h"
-#include "sftp-conn.h"
 #include "copy-file.h"
-
-extern volatile sig_atomic_t interrupted;
 
 /* Requests in flight: neither end waits for the path, or for the other one. */
 #define REQUESTS	8
 
 /* Bytes that are read and compared if there are no digests */
 #define SAMPLE		(1024 * 1024)
-
-struct compare {
-	int digests;		/* 1: compared by digests */
-	uint64_t next;		/* offset of the next range */
-	uint64_t end;		/* offset behind the last range */
-	uint64_t differs;	/* offset of the first range that differs */
-	int unknown;		/* 1: the server did not tell */
-};
 
 /* Returns 1 if no more is to be asked for. */
 static int
@@ -50,7 +32,7 @@ is_over(const struct compare *c)
 static void
 finish(struct file *f)
 {
-	struct compare *c = f->compare;
+	struct compare *c = &f->compare;
 	uint64_t keep = MINIMUM(c->differs, c->end);
 	int silent = f->have == 0 || interrupted;
 
@@ -67,22 +49,21 @@ finish(struct file *f)
 		    f->item.dst, (unsigned long long)keep);
 	debug("\"%s\": %llu of %llu bytes are the same", f->item.dst,
 	    (unsigned long long)keep, (unsigned long long)f->size);
-	f->compare = NULL;
-	free(c);
 	target_keep(f, keep);
 }
 
 void
 copy_compare_check(struct file *f)
 {
-	if (f->compare != NULL && f->item.inflight == 0 && is_over(f->compare))
+	if (f->phase == FILE_COMPARING && f->item.inflight == 0 &&
+	    is_over(&f->compare))
 		finish(f);
 }
 
 void
 copy_compare(struct file *f)
 {
-	struct compare *c = f->compare = xcalloc(1, sizeof(*c));
+	struct compare *c = &f->compare;
 	uint64_t have = f->have;
 
 	c->differs = UINT64_MAX;
@@ -110,7 +91,7 @@ copy_compare(struct file *f)
 static void
 note(struct file *f, uint64_t offset, int same)
 {
-	struct compare *c = f->compare;
+	struct compare *c = &f->compare;
 
 	if (same == -1)
 		c->unknown = 1;
@@ -128,7 +109,7 @@ note(struct file *f, uint64_t offset, int same)
 static uint64_t
 range(const struct file *f, uint64_t offset)
 {
-	const struct compare *c = f->compare;
+	const struct compare *c = &f->compare;
 	uint64_t edge = file_without_gaps(f, f->have), left = c->end - offset;
 
 	if (offset < edge && c->end - edge >= SFTP_CHECK_BLOCK_MIN)
@@ -162,9 +143,6 @@ got_digest(struct request *req, struct reply *reply)
 	note(f, req->offset, same);
 }
 
-static void	 send_sample(struct file *f, struct stream *s,
-	    uint64_t offset, size_t len);
-
 /* Returns 1 if the local file has these bytes there. */
 static int
 is_same(const struct file *f, uint64_t offset, const u_char *data, size_t len)
@@ -176,6 +154,15 @@ is_same(const struct file *f, uint64_t offset, const u_char *data, size_t len)
 
 	free(ours);
 	return same;
+}
+
+static copy_got	 got_sample;
+
+static void
+send_sample(struct file *f, struct stream *s, uint64_t offset, size_t len)
+{
+	copy_send(s, &f->item, SSH2_FXP_READ, got_sample, &(struct body){
+	    .h = &f->part[s->index].handle, .offset = offset, .len = len });
 }
 
 static void
@@ -194,17 +181,10 @@ got_sample(struct request *req, struct reply *reply)
 	note(f, offset, is_same(f, offset, reply->data, len));
 }
 
-static void
-send_sample(struct file *f, struct stream *s, uint64_t offset, size_t len)
-{
-	copy_send(s, &f->item, SSH2_FXP_READ, got_sample, &(struct body){
-	    .h = &f->part[s->index].handle, .offset = offset, .len = len });
-}
-
 int
 copy_compare_send(struct file *f, struct stream *s)
 {
-	struct compare *c = f->compare;
+	struct compare *c = &f->compare;
 	uint64_t len;
 
 	if (s != f->home)

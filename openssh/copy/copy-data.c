@@ -3,24 +3,17 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "atomicio.h"
 #include "log.h"
-#include "misc.h"
 #include "xmalloc.h"
-#include "sftp.h"
-#include "sftp-common.h"
 #include "copy-file.h"
-
-extern volatile sig_atomic_t interrupted;
 
 /* READs in flight of a file of unknown size: as of stock */
 #define TAIL_MAX	64
@@ -186,13 +179,6 @@ file_without_gaps(const struct file *f, uint64_t have)
 	return have > FILE_SPAN ? have - FILE_SPAN : 0;
 }
 
-void
-file_keep(struct file *f, uint64_t keep)
-{
-	f->next = f->data_end = f->item.done = keep;
-	file_requested(f, keep);
-}
-
 /* Notes that data could not be read from a server, or written to it. */
 static void
 data_failed(struct file *f, int is_target, u_int status)
@@ -315,7 +301,6 @@ got_data(struct request *req, struct reply *reply)
 		file_check(f);
 		return;
 	}
-	f->modified = 1;
 	if (is_tail && reply->len != 0 && f->closed_early)
 		f->redo = 1;
 	if (!f->redo && !f->put_off)
@@ -347,7 +332,7 @@ send_tail(struct file *f, struct stream *s)
 {
 	const struct copy *copy = f->item.copy;
 	/* The size may be unknown, as of what is in /proc. */
-	u_int most = f->size == 0 && f->modified ? TAIL_MAX : 1;
+	u_int most = f->size == 0 && f->data_end != 0 ? TAIL_MAX : 1;
 	int hurry = file_may_hurry(f, s) && (copy->kind == COPY_GET ||
 	    file_may_hurry(f, copy->streams[1]));
 	size_t len = f->next > f->size ? f->buflen :
@@ -393,12 +378,27 @@ send_write(struct file *f, struct stream *s, uint64_t offset, size_t len)
 		range_end(f, offset);
 	else {
 		copy_item_fail(&f->item, "read local \"%s\": %s", f->item.src,
-		    strerror(errno));
+		    strerror(-n));
 		if (!f->item.copy->tree)
 			fatal("%s", f->item.why);
 		f->gap = MINIMUM(f->gap, offset);
 	}
 	file_check(f);
+}
+
+/* Opens the file on one more stream, if that is of use. Returns 1 if so. */
+static int
+file_join(struct file *f, struct stream *s)
+{
+	/* With APPEND, all that is written goes to the end. */
+	if (f->moved == NULL || s->state != STREAM_UP || f->appends ||
+	    f->part[s->index].state != PART_NONE ||
+	    f->next + 2 * FILE_CHUNK > f->size ||
+	    !sftp_inflight_room(&s->conn->depth, 0))
+		return 0;
+	file_open(f, s, file_kind(f) == COPY_PUT ? SSH2_FXF_WRITE :
+	    SSH2_FXF_READ, file_got_handle);
+	return 1;
 }
 
 int
@@ -442,7 +442,6 @@ static void
 finish(struct file *f)
 {
 	f->phase = FILE_ENDING;
-	copy_item_unqueue(&f->item);
 	if (!f->redo && !f->put_off)
 		target_finish(f);
 	file_close_part(f, f->home);
@@ -501,7 +500,6 @@ data_settle(struct file *f)
 		data_failed(f, 0, SSH2_FX_EOF);
 	} else if (!file_is_bad(f) && f->ended < f->size) {
 		f->phase = FILE_CHECKING;
-		copy_item_unqueue(&f->item);
 		copy_send(f->home, &f->item, SSH2_FXP_STAT, got_size,
 		    &(struct body){ .path = f->item.src });
 		return;

@@ -3,28 +3,19 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/stat.h>
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "log.h"
-#include "misc.h"
 #include "sshbuf.h"
 #include "ssherr.h"
-#include "xmalloc.h"
-#include "sftp.h"
-#include "sftp-common.h"
-#include "sftp-client.h"
-#include "copy-item.h"
 #include "copy-stream.h"
-
-extern volatile sig_atomic_t interrupted;
+#include "sftp-client.h"
 
 /* Directories above one that is too deep, as of stock */
 #define DEPTH_MAX	64
@@ -299,10 +290,6 @@ dir_send(struct item *item, struct stream *s)
 {
 	struct dir *d = dir_of(item);
 
-	if (interrupted) {
-		dir_stop(item, NULL);
-		return 0;
-	}
 	if (s->index != 0 || item->inflight != 0 || !may_list(d))
 		return 0;
 	if (item->copy->kind != COPY_PUT)
@@ -324,7 +311,7 @@ got_handle(struct request *req, struct reply *reply)
 	struct dir *d = dir_of(req->item);
 
 	if (reply->type != SSH2_FXP_HANDLE) {
-		if (copy_item_refused(&d->item)) {
+		if (copy_item_refused(&d->item, req->others)) {
 			copy_item_put_off(&d->item);
 			return;
 		}
@@ -334,7 +321,7 @@ got_handle(struct request *req, struct reply *reply)
 		dir_end(d);
 		return;
 	}
-	copy_item_granted(&d->item);
+	copy_item_granted(d->item.copy);
 	handle_take(&d->handle, reply);
 	copy_item_queue(&d->item);
 }

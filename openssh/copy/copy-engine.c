@@ -3,28 +3,19 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/resource.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
-#include "misc.h"
 #include "progressmeter.h"
 #include "sshbuf.h"
-#include "sftp.h"
-#include "sftp-common.h"
-#include "sftp-client.h"
-#include "sftp-conn.h"
-#include "copy-more.h"
 #include "copy-stream.h"
-
-extern volatile sig_atomic_t interrupted;
+#include "sftp-client.h"
 
 /* Most files that are open at once, and of those of a server without limits */
 #define FILES_MAX	64
@@ -113,7 +104,7 @@ descriptors(void)
 
 /*
  * Starts the next item if it may, and what a stream has to send does not fill
- * its path. Returns 1 if it did.
+ * its path. Returns 1 if it did, and the item was not put off at once.
  */
 static int
 start_next(struct copy *copy, const struct stream *s)
@@ -128,7 +119,7 @@ start_next(struct copy *copy, const struct stream *s)
 	if (copy->unshown >= UNSHOWN_MAX && item != copy_item_front(copy))
 		return 0;
 	copy_item_start(item);
-	return 1;
+	return item->state != ITEM_PENDING;
 }
 
 /* Sends one request of any item over a stream. Returns 1 if it did. */
@@ -175,14 +166,6 @@ is_busy(const struct copy *copy)
 	return 0;
 }
 
-/* Returns 1 if no reply of a source is taken, as its data can't go on. */
-static int
-is_held(const struct copy *copy, const struct stream *s)
-{
-	return copy->kind == COPY_CROSS && s->index == 0 &&
-	    sshbuf_len(copy->streams[1]->out) > CROSS_MAX;
-}
-
 /* Waits until a stream can be read or written, and does so. */
 static void
 wait_and_move(struct copy *copy)
@@ -190,12 +173,15 @@ wait_and_move(struct copy *copy)
 	struct pollfd pfd[2 * COPY_STREAMS];
 	struct stream *s;
 	u_int i;
+	/* No reply of a source is taken whose data can't go on. */
+	int is_held = copy->kind == COPY_CROSS &&
+	    sshbuf_len(copy->streams[1]->out) > CROSS_MAX;
 
 	for (i = 0; i < copy->nstreams; i++) {
 		s = copy->streams[i];
 		memset(&pfd[2 * i], 0, 2 * sizeof(pfd[0]));
-		pfd[2 * i].fd = s->state == STREAM_LOST || is_held(copy, s) ?
-		    -1 : s->conn->fd_in;
+		pfd[2 * i].fd = s->state == STREAM_LOST ||
+		    (is_held && i == 0) ? -1 : s->conn->fd_in;
 		pfd[2 * i].events = POLLIN;
 		pfd[2 * i + 1].fd = s->state == STREAM_LOST ||
 		    sshbuf_len(s->out) == 0 ? -1 : s->conn->fd_out;

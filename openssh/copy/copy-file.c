@@ -3,26 +3,20 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "log.h"
-#include "misc.h"
 #include "xmalloc.h"
-#include "sftp.h"
-#include "sftp-common.h"
 #include "sftp-incomplete.h"
 #include "copy-file.h"
 
 extern int showprogress;
-extern volatile sig_atomic_t interrupted;
 
 int
 file_is_bad(const struct file *f)
@@ -48,13 +42,6 @@ file_begin_target(struct file *f)
 }
 
 void
-file_end_target(struct file *f)
-{
-	sftp_incomplete_end(f->incomplete);
-	f->incomplete = -1;
-}
-
-void
 file_open(struct file *f, struct stream *s, u_int flags, copy_got *got)
 {
 	int is_target = (flags & SSH2_FXF_WRITE) != 0;
@@ -74,7 +61,7 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 	int is_target = file_is_target(f, req->stream);
 
 	if (reply->type == SSH2_FXP_HANDLE) {
-		copy_item_granted(&f->item);
+		copy_item_granted(f->item.copy);
 		handle_take(&p->handle, reply);
 		p->state = PART_OPEN;
 		return 1;
@@ -88,7 +75,7 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 	}
 	if (f->home->index != 0)
 		f->redo = 1;
-	else if (copy_item_refused(&f->item))
+	else if (copy_item_refused(&f->item, req->others))
 		f->put_off = 1;
 	else
 		copy_item_fail(&f->item, "%s open \"%s\": %s", is_target ?
@@ -100,20 +87,6 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 	f->phase = FILE_ENDING;
 	file_check(f);
 	return 0;
-}
-
-int
-file_join(struct file *f, struct stream *s)
-{
-	/* With APPEND, all that is written goes to the end. */
-	if (f->moved == NULL || s->state != STREAM_UP || f->appends ||
-	    f->part[s->index].state != PART_NONE ||
-	    f->next + 2 * FILE_CHUNK > f->size ||
-	    !sftp_inflight_room(&s->conn->depth, 0))
-		return 0;
-	file_open(f, s, file_kind(f) == COPY_PUT ? SSH2_FXF_WRITE :
-	    SSH2_FXF_READ, file_got_handle);
-	return 1;
 }
 
 /* Takes the reply to a CLOSE. */
@@ -207,7 +180,8 @@ let_go(struct file *f)
 {
 	struct range *r, *next;
 
-	file_end_target(f);
+	sftp_incomplete_end(f->incomplete);
+	f->incomplete = -1;
 	copy_item_closed(&f->item);
 	file_requested(f, f->ahead);
 	if (f->fd != -1)
@@ -215,7 +189,6 @@ let_go(struct file *f)
 	TAILQ_FOREACH_SAFE(r, &f->lost, entry, next)
 		free(r);
 	free(f->moved);
-	free(f->compare);
 }
 
 static void
@@ -269,8 +242,7 @@ is_settled(const struct file *f)
 void
 file_check(struct file *f)
 {
-	if (f->phase == FILE_COMPARING)
-		copy_compare_check(f);
+	copy_compare_check(f);
 	/* Nothing of what was there stays. */
 	if (f->phase == FILE_OPENING && file_kind(f) == COPY_PUT &&
 	    f->part[f->home->index].state == PART_CLOSED)
@@ -292,9 +264,7 @@ file_stop(struct item *item, const struct stream *lost)
 	struct file *f = file_of(item);
 	struct part *p = lost == NULL ? NULL : &f->part[lost->index];
 
-	if (p == NULL)
-		copy_item_unqueue(item);
-	else if (p->state != PART_NONE && p->state != PART_REFUSED) {
+	if (p != NULL && p->state != PART_NONE && p->state != PART_REFUSED) {
 		if (p->at != p->end)
 			file_range_lost(f, p->at, p->end - p->at);
 		p->at = p->end;
@@ -327,8 +297,8 @@ file_got_handle(struct request *req, struct reply *reply)
 		target_open(f);
 }
 
-/* Opens a source that is here. Returns 0, or -1 if it failed or has to wait. */
-static int
+/* Opens a source that is here. If that fails, the file is bad, or put off. */
+static void
 open_source(struct file *f)
 {
 	struct item *item = &f->item;
@@ -343,11 +313,8 @@ open_source(struct file *f)
 	else if (!S_ISREG(st.st_mode))
 		copy_item_fail(item, "local \"%s\" is not a regular file",
 		    item->src);
-	else {
+	else
 		stat_to_attrib(&st, &item->a);
-		return 0;
-	}
-	return -1;
 }
 
 /* Returns the stream with the least to do that has the same files. */
@@ -388,10 +355,9 @@ begin(struct file *f)
 	f->target = copy->kind == COPY_CROSS ? copy->streams[1] : f->home;
 	f->ahead = MAXIMUM(f->size, SFTP_INFLIGHT_LEAST);
 	f->home->ahead += f->ahead;
-	f->buflen = f->home->conn->download_buflen;
-	if (copy->kind == COPY_PUT)
-		f->buflen = f->home->conn->upload_buflen;
-	else if (copy->kind == COPY_CROSS)
+	f->buflen = copy->kind == COPY_PUT ? f->home->conn->upload_buflen :
+	    f->home->conn->download_buflen;
+	if (copy->kind == COPY_CROSS)
 		f->buflen = MINIMUM(f->buflen, f->target->conn->upload_buflen);
 	copy_item_opened(&f->item);
 }
@@ -400,25 +366,27 @@ static void
 file_start(struct item *item)
 {
 	struct file *f = file_of(item);
-	int is_put = file_kind(f) == COPY_PUT, failed = 0;
+	struct stat st;
 
 	file_reset(f);
-	if (is_put)
-		failed = open_source(f);
+	if (file_kind(f) == COPY_PUT)
+		open_source(f);
+	/* Of two names of a target, the first is copied first. */
+	else if (file_kind(f) == COPY_GET && stat(item->dst, &st) == 0 &&
+	    copy_item_claim(item, &st) == -1)
+		f->put_off = 1;
 	else if ((item->a.flags & SSH2_FILEXFER_ATTR_PERMISSIONS) &&
-	    !S_ISREG(item->a.perm)) {
+	    !S_ISREG(item->a.perm))
 		copy_item_fail(item, file_kind(f) == COPY_CROSS ?
 		    "download \"%s\": not a regular file" :
 		    "download %s: not a regular file", item->src);
-		failed = -1;
-	}
-	if (failed) {
+	if (file_is_bad(f)) {
 		f->phase = FILE_ENDING;
 		file_check(f);
 		return;
 	}
 	begin(f);
-	if (is_put)
+	if (file_kind(f) == COPY_PUT)
 		target_open(f);
 	else
 		file_open(f, f->home, SSH2_FXF_READ, file_got_handle);

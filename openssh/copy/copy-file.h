@@ -56,7 +56,14 @@ struct range {
 };
 TAILQ_HEAD(ranges, range);
 
-struct compare;			/* see copy-compare.c */
+/* Where the target of -Z is compared with its source: see copy-compare.c */
+struct compare {
+	int digests;		/* 1: compared by digests */
+	uint64_t next;		/* offset of the next range */
+	uint64_t end;		/* offset behind the last range */
+	uint64_t differs;	/* offset of the first range that differs */
+	int unknown;		/* 1: the server did not tell */
+};
 
 struct file {
 	struct item item;	/* must be the first field */
@@ -89,11 +96,10 @@ struct file {
 	int redo;		/* 1: copy it again, with care */
 	int put_off;		/* 1: copy it again, when fewer are open */
 	int zero_length;	/* 1: a reply had no data */
-	int modified;		/* 1: data came */
 	int appends;		/* 1: the target was opened with APPEND */
 	int many;		/* 1: several streams have copied it */
 	int incomplete;		/* its number in sftp-incomplete.h, or -1 */
-	struct compare *compare;	/* while COMPARING */
+	struct compare compare;	/* while COMPARING */
 	uint64_t have;		/* bytes of the target before, if resumed */
 	uint32_t *moved;	/* FILE_CHUNKS counts: bytes copied of the
 				 * chunks from `low` on, if streams share it */
@@ -147,9 +153,6 @@ int	 file_may_hurry(const struct file *f, const struct stream *s);
  */
 void	 file_begin_target(struct file *f);
 
-/* Says that there is no target of this copy any more. */
-void	 file_end_target(struct file *f);
-
 /* Asks for the source to be opened, or if flags has WRITE for the target. */
 void	 file_open(struct file *f, struct stream *s, u_int flags,
 	    copy_got *got);
@@ -163,12 +166,6 @@ void	 file_got_handle(struct request *req, struct reply *reply);
  */
 int	 file_opened(struct file *f, struct request *req,
 	    struct reply *reply);
-
-/*
- * Asks for the file to be opened on one more stream, if that is of use. Returns
- * 1 if it did.
- */
-int	 file_join(struct file *f, struct stream *s);
 
 /* Sends CLOSE for the part of a stream, if it is open. */
 void	 file_close_part(struct file *f, struct stream *s);
@@ -210,9 +207,6 @@ void	 file_range_lost(struct file *f, uint64_t offset, size_t len);
  * may have left some in the last FILE_SPAN bytes of a large one.
  */
 uint64_t file_without_gaps(const struct file *f, uint64_t have);
-
-/* Notes that the first bytes of the target are there, and stay. */
-void	 file_keep(struct file *f, uint64_t keep);
 
 /* Of item_ops: sends a request for data. */
 int	 data_send(struct item *item, struct stream *s);

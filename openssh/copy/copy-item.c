@@ -3,7 +3,6 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 
@@ -13,13 +12,9 @@
 #include <string.h>
 
 #include "log.h"
-#include "misc.h"
 #include "progressmeter.h"
 #include "utf8.h"
 #include "xmalloc.h"
-#include "sftp.h"
-#include "sftp-common.h"
-#include "sftp-client.h"
 #include "copy-item.h"
 
 /* Adds n to the counts of pending items, of an item and of those above it. */
@@ -109,7 +104,7 @@ copy_item_queue(struct item *item)
 void
 copy_item_opened(struct item *item)
 {
-	item->others = item->copy->open++;
+	item->copy->open++;
 	item->counted = 1;
 }
 
@@ -117,8 +112,15 @@ void
 copy_item_closed(struct item *item)
 {
 	item->copy->open -= item->counted;
-	item->copy->granted -= item->granted;
-	item->counted = item->granted = 0;
+	item->counted = 0;
+}
+
+/* Lets an item go that is not in progress any more. */
+static void
+let_go(struct item *item)
+{
+	copy_item_unqueue(item);
+	copy_item_closed(item);
 	if (item->writes)
 		TAILQ_REMOVE(&item->copy->writers, item, writer);
 	item->writes = 0;
@@ -127,52 +129,30 @@ copy_item_closed(struct item *item)
 void
 copy_item_put_off(struct item *item)
 {
-	copy_item_closed(item);
-	copy_item_unqueue(item);
+	let_go(item);
 	item->state = ITEM_PENDING;
 	count_pending(item, 1);
 }
 
 void
-copy_item_granted(struct item *item)
+copy_item_granted(struct copy *copy)
 {
-	struct copy *copy = item->copy;
-
 	copy->refused = 0;
-	copy->granted += !item->granted;
-	item->granted = 1;
-	copy->proven = MAXIMUM(copy->proven, copy->granted);
 	if (copy->open_max < copy->open_limit && copy->open >= copy->open_max)
 		copy->open_max++;
 }
 
-/*
- * Returns 1 if an item is to be put off that was refused what may be scarce. It
- * is the next one to be started, as soon as fewer are open.
- */
-static int
-is_scarce(struct item *item, u_int others)
+int
+copy_item_refused(struct item *item, u_int others)
 {
 	struct copy *copy = item->copy;
 
 	copy_item_closed(item);
-	/* Of two servers, one may not have closed yet what the other has. */
-	if (copy->stopping || (others == 0 &&
-	    (copy->kind != COPY_CROSS || item->alone++ != 0)))
+	if (copy->stopping || others == 0)
 		return 0;
 	copy->open_max = MAXIMUM(copy->open, 1);
 	copy->refused = 1;
 	return 1;
-}
-
-int
-copy_item_refused(struct item *item)
-{
-	const struct copy *copy = item->copy;
-	/* A server that gave more handles at once has not run out of them. */
-	int enough = copy->nstreams == 1 && item->others < copy->proven;
-
-	return is_scarce(item, enough ? 0 : item->others);
 }
 
 int
@@ -181,7 +161,7 @@ copy_item_not_opened(struct item *item, const char *what, const char *path)
 	int e = errno;
 
 	if ((e == EMFILE || e == ENFILE) &&
-	    is_scarce(item, item->copy->open - item->counted))
+	    copy_item_refused(item, item->copy->open - item->counted))
 		return 1;
 	copy_item_fail(item, "%s \"%s\": %s", what, path, strerror(e));
 	return 0;
@@ -208,8 +188,7 @@ copy_item_end(struct item *item)
 		error("%s", item->why);
 		item->failed = 1;
 	}
-	copy_item_unqueue(item);
-	copy_item_closed(item);
+	let_go(item);
 	item->state = ITEM_DONE;
 	item->copy->unshown++;
 	if (parent == NULL)
@@ -321,21 +300,20 @@ copy_item_show(struct copy *copy)
 }
 
 int
-copy_item_claim(struct item *item, int fd)
+copy_item_claim(struct item *item, const struct stat *st)
 {
 	struct item *other;
-	struct stat st;
 
-	if (fstat(fd, &st) == -1 || !S_ISREG(st.st_mode))
+	if (item->writes || !S_ISREG(st->st_mode))
 		return 0;
 	TAILQ_FOREACH(other, &item->copy->writers, writer) {
-		if (other->dev == st.st_dev && other->ino == st.st_ino) {
-			(void)is_scarce(item, 1);
+		if (other->dev == st->st_dev && other->ino == st->st_ino) {
+			(void)copy_item_refused(item, 1);
 			return -1;
 		}
 	}
-	item->dev = st.st_dev;
-	item->ino = st.st_ino;
+	item->dev = st->st_dev;
+	item->ino = st->st_ino;
 	TAILQ_INSERT_TAIL(&item->copy->writers, item, writer);
 	item->writes = 1;
 	return 0;

@@ -6,14 +6,20 @@
 
 #include <sys/types.h>
 
+#include <signal.h>
 #include <stdint.h>
 
 #include "openbsd-compat/sys-queue.h"
 
+#include "sftp.h"
+#include "sftp-common.h"
 #include "sftp-conn.h"
 
 struct item;
+struct stat;
 struct stream;
+
+extern volatile sig_atomic_t interrupted;	/* 1: by the user */
 
 /* Most streams of a copy */
 #define COPY_STREAMS	8
@@ -76,10 +82,7 @@ struct item {
 	u_int inflight;		/* requests that have not been answered */
 	char *why;		/* message: why it was not copied; or NULL */
 	int failed;		/* 1: it, or an item below, was not copied */
-	int counted;		/* 1: it counts in copy->open, */
-	int granted;		/* 1: and in copy->granted */
-	u_int alone;		/* refusals with no other item open */
-	u_int others;		/* how many did, when it asked to be opened */
+	int counted;		/* 1: it counts in copy->open */
 	int ready;		/* 1: its target is there */
 	int announce;		/* 1: its name is to be printed */
 	int metered;		/* 1: it has a progress meter */
@@ -102,8 +105,6 @@ struct copy {
 	struct items writers;	/* items that write to a local file */
 	u_int open;		/* items with an open handle or descriptor, or
 				 * that have asked for one */
-	u_int granted;		/* those to which a server gave a handle */
-	u_int proven;		/* most of these at a time */
 	u_int open_max;		/* most of them now */
 	u_int open_limit;	/* most of them ever */
 	u_int descriptors;	/* that it may use */
@@ -165,23 +166,24 @@ void	 copy_item_show(struct copy *copy);
 void	 copy_item_free(struct item *item);
 
 /*
- * Notes that an item is about to write to a local file. Returns 0, or -1 if it
- * has to wait for another item that writes to the same file.
+ * Notes that an item will write to a local file until it ends or is put off.
+ * Returns 0, or -1 if it has to wait for another item that does so.
  */
-int	 copy_item_claim(struct item *item, int fd);
+int	 copy_item_claim(struct item *item, const struct stat *st);
 
 /* Notes that an item opens a handle or descriptor, or has none any more. */
 void	 copy_item_opened(struct item *item);
 void	 copy_item_closed(struct item *item);
 
 /* Notes that a server has opened a handle. More may be open then. */
-void	 copy_item_granted(struct item *item);
+void	 copy_item_granted(struct copy *copy);
 
 /*
- * Takes note that a server did not open an item. Returns 1 if it is to be put
- * off, as others were open when it asked, and 0 if the refusal is final.
+ * Takes note that what an item opens was refused, while that many others were
+ * open which it may be scarce for. Returns 1 if the item is to be put off until
+ * fewer are open, and 0 if the refusal is final.
  */
-int	 copy_item_refused(struct item *item);
+int	 copy_item_refused(struct item *item, u_int others);
 
 /*
  * Takes note that a path could not be opened here, as errno tells. Returns 1 if

@@ -3,27 +3,18 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "log.h"
-#include "misc.h"
 #include "xmalloc.h"
-#include "sftp.h"
-#include "sftp-common.h"
-#include "sftp-conn.h"
 #include "copy-file.h"
-#include "copy-more.h"
-
-extern volatile sig_atomic_t interrupted;
 
 /* Time (s) in which a stream has to open, and to be checked */
 #define OPEN_MAX_S	10

@@ -3,26 +3,20 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/socket.h>
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "log.h"
-#include "misc.h"
 #include "progressmeter.h"
 #include "sshbuf.h"
 #include "ssherr.h"
 #include "xmalloc.h"
-#include "sftp.h"
 #include "sftp-check-file.h"
-#include "sftp-common.h"
-#include "sftp-conn.h"
 #include "copy-stream.h"
 
 /* Bytes of the buffer for replies: a message of any length fits twice */
@@ -99,9 +93,9 @@ stream_free(struct stream *s)
 	free(s);
 }
 
-/* Takes a request out of those that wait for a reply. */
+/* Hands the reply to a request over, which does not wait any more. */
 static void
-request_end(struct request *req)
+request_answer(struct request *req, struct reply *reply)
 {
 	struct stream *s = req->stream;
 
@@ -109,13 +103,15 @@ request_end(struct request *req)
 	s->outstanding--;
 	req->item->inflight--;
 	sftp_inflight_end(&s->conn->depth, req->len);
-}
-
-/* Hands the reply to a request over. */
-static void
-request_answer(struct request *req, struct reply *reply)
-{
-	request_end(req);
+	if (reply->type == SSH2_FXP_HANDLE) {
+		s->granted++;
+		s->proven = MAXIMUM(s->proven, s->granted);
+	} else if (req->want == SSH2_FXP_HANDLE) {
+		s->handles--;
+		/* A server that gave more at once has not run out of them. */
+		if (req->others < s->proven)
+			req->others = 0;
+	}
 	req->got(req, reply);
 	free(req);
 }
@@ -245,7 +241,7 @@ static int
 hand_over(struct stream *s, const u_char *p, size_t len)
 {
 	struct request find = { .id = 0 }, *req;
-	struct reply reply;
+	struct reply reply = { .lost = 0 };
 	struct sshbuf *m;
 	int r = 0;
 
@@ -256,7 +252,6 @@ hand_over(struct stream *s, const u_char *p, size_t len)
 		s->state = STREAM_UNCHECKED;
 		return 0;
 	}
-	memset(&reply, 0, sizeof(reply));
 	if ((m = sshbuf_from(p, len)) == NULL)
 		fatal_f("sshbuf_from failed");
 	/* Nobody has asked for what was sent ahead. */
@@ -385,6 +380,8 @@ end(struct request *req)
 	if (len > SFTP_MAX_MSG_LENGTH)
 		fatal("Outbound message too long %zu", len);
 	put(sshbuf_poke_u32(s->out, req->at, len));
+	if (req->want == SSH2_FXP_HANDLE)
+		req->others = s->handles++;
 	if (RB_INSERT(requests_by_id, &s->requests, req) != NULL)
 		fatal_f("two requests with the id %u", req->id);
 	req->item->inflight++;
@@ -401,6 +398,10 @@ put_rest(struct request *req, u_char type, const struct body *b)
 
 	req->offset = b->offset;
 	switch (type) {
+	case SSH2_FXP_CLOSE:
+		req->stream->handles--;
+		req->stream->granted--;
+		break;
 	case SSH2_FXP_OPEN:
 		put(sshbuf_put_u32(out, b->flags));
 		/* FALLTHROUGH */
@@ -456,7 +457,6 @@ copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	struct request *req = begin(s, item, SSH2_FXP_WRITE, got);
 	u_char *p;
 	ssize_t n;
-	int saved_errno;
 
 	req->offset = offset;
 	put(sshbuf_put_string(s->out, h->p, h->len));
@@ -468,10 +468,9 @@ copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	} while (n == -1 && (errno == EINTR || errno == EAGAIN ||
 	    errno == EWOULDBLOCK));
 	if (n <= 0) {
-		saved_errno = errno;
+		n = n == 0 ? 0 : -errno;
 		put(sshbuf_consume_end(s->out, sshbuf_len(s->out) - req->at));
 		free(req);
-		errno = saved_errno;
 		return n;
 	}
 	POKE_U32(p, n);

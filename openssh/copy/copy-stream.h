@@ -45,6 +45,7 @@ struct request {
 	size_t at;		/* its offset in stream->out, at first */
 	uint64_t offset;	/* of a READ or WRITE, in bytes */
 	size_t len;		/* bytes of data that it asks for or sends */
+	u_int others;		/* handles besides, which it was refused for */
 	double sent_s;		/* when it was made */
 	copy_got *got;		/* the request is freed afterwards */
 };
@@ -68,6 +69,9 @@ struct stream {
 	size_t in_at, in_end;	/* offsets of the first byte and the end */
 	struct requests_by_id requests;
 	u_int outstanding;	/* number of requests without a reply */
+	u_int handles;		/* that it has asked for, or has */
+	u_int granted;		/* that it has */
+	u_int proven;		/* most of these at a time */
 	uint64_t ahead;		/* bytes of its files, not requested yet */
 	double since_s;		/* when it was started, or last sent anything */
 	struct sftp_conn *limited;	/* whose limit (-l) counts for it */
@@ -127,10 +131,29 @@ void	 copy_send(struct stream *s, struct item *item, u_char type,
 
 /*
  * The same for a WRITE of up to len bytes of a local file, from an offset.
- * Returns the bytes that it had, 0 at its end: then nothing is sent. Returns -1
- * with errno set if they could not be read.
+ * Returns the bytes that it had. If that is 0, at its end, or -errno, as they
+ * could not be read, nothing is sent.
  */
 ssize_t	 copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	    const struct handle *h, uint64_t offset, int fd, size_t len);
+
+/*
+ * copy-more.c: further streams of a connection (-X streams=N). They are started
+ * for the first copy that has a use for them, and serve later ones. Each is
+ * used once it has been shown to have the same files as the primary. Whatever
+ * goes wrong with one, the copy goes on without it.
+ */
+
+/* Returns what starts them, or NULL if no program was noted. */
+struct copy_more *copy_more_new(void);
+
+/* Ends them; NULL is fine. */
+void	 copy_more_free(struct copy_more *more);
+
+/*
+ * Starts those that are missing, if the copy has a use for them, leaves out
+ * those that are late, and begins to check those that are open.
+ */
+void	 copy_more_tend(struct copy *copy);
 
 #endif /* COPY_STREAM_H */

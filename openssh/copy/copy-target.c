@@ -3,22 +3,16 @@
 
 #include "includes.h"
 
-#include <sys/types.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "log.h"
-#include "misc.h"
-#include "sftp.h"
-#include "sftp-common.h"
+#include "sftp-incomplete.h"
 #include "copy-file.h"
-
-extern volatile sig_atomic_t interrupted;
 
 /* Returns the permissions of a target. */
 static u_int
@@ -32,36 +26,33 @@ int
 target_open_here(struct file *f)
 {
 	const struct copy *copy = f->item.copy;
-	int keep = copy->flags.resume || copy->flags.inplace;
 	int flags = O_CREAT | (copy->flags.resume > 1 ? O_RDWR : O_WRONLY);
 	struct stat st;
 
 	file_begin_target(f);
-	/* Of two names of a file, the first is copied first. */
-	if (!keep && !copy->tree)
-		flags |= O_TRUNC;
 	f->fd = open(f->item.dst, flags, mode(f) | S_IWUSR);
-	if (f->fd == -1) {
-		file_end_target(f);
+	if (f->fd == -1)
 		f->put_off = copy_item_not_opened(&f->item, "open local",
 		    f->item.dst);
-		return -1;
-	}
-	f->put_off = copy_item_claim(&f->item, f->fd) == -1;
-	if (!f->put_off && !keep && copy->tree)
-		(void)ftruncate(f->fd, 0);
-	if (copy->flags.resume && fstat(f->fd, &st) == -1)
+	else if (fstat(f->fd, &st) == -1)
 		copy_item_fail(&f->item, "stat local \"%s\": %s", f->item.dst,
 		    strerror(errno));
+	else if (copy_item_claim(&f->item, &st) == -1)
+		f->put_off = 1;
 	else if (copy->flags.resume == 1 && (uint64_t)st.st_size > f->size)
 		copy_item_fail(&f->item, "Unable to resume download of \"%s\": "
 		    "local file is larger than remote", f->item.dst);
-	else if (!f->put_off) {
-		f->have = copy->flags.resume ? st.st_size : 0;
+	else {
+		if (copy->flags.resume)
+			f->have = st.st_size;
+		else if (!copy->flags.inplace)
+			(void)ftruncate(f->fd, 0);
 		return 0;
 	}
-	file_end_target(f);
-	close(f->fd);
+	sftp_incomplete_end(f->incomplete);
+	f->incomplete = -1;
+	if (f->fd != -1)
+		close(f->fd);
 	f->fd = -1;
 	return -1;
 }
@@ -81,6 +72,14 @@ open_there(struct file *f)
 		/* A request of a stream that was lost must not truncate. */
 		flags |= f->home->index == 0 ? SSH2_FXF_TRUNC : SSH2_FXF_EXCL;
 	file_open(f, f->target, flags, file_got_handle);
+}
+
+/* The first bytes of the target are there, and stay. */
+static void
+file_keep(struct file *f, uint64_t keep)
+{
+	f->next = f->data_end = f->item.done = keep;
+	file_requested(f, keep);
 }
 
 /* Resumes a target without a comparison. */
@@ -144,14 +143,12 @@ target_open(struct file *f)
 	    f->part[f->home->index].state == PART_NONE)
 		copy_send(f->home, &f->item, SSH2_FXP_STAT, got_target,
 		    &(struct body){ .path = f->item.dst });
-	else if (copy->kind == COPY_PUT)
+	else if (copy->kind == COPY_PUT ||
+	    (copy->kind == COPY_CROSS && !interrupted))
 		open_there(f);
 	else if (interrupted)
 		file_begin_moving(f);
-	else if (copy->kind == COPY_CROSS) {
-		f->item.others = copy->open - 1;
-		open_there(f);
-	} else if (!file_is_small(f) && target_open_here(f) == 0 &&
+	else if (!file_is_small(f) && target_open_here(f) == 0 &&
 	    copy->flags.resume == COPY_RESUME_CHECKED)
 		copy_compare(f);
 	else {
@@ -167,7 +164,6 @@ target_keep(struct file *f, uint64_t keep)
 	if (file_kind(f) == COPY_PUT && keep == 0 && !interrupted) {
 		/* Nothing of it stays: once closed, it is opened again. */
 		f->phase = FILE_OPENING;
-		copy_item_unqueue(&f->item);
 		file_close_part(f, f->home);
 		return;
 	}
@@ -233,11 +229,7 @@ set_attributes(const struct file *f)
 {
 	const char *path = f->item.dst;
 
-#ifdef HAVE_FCHMOD
 	if (fchmod(f->fd, mode(f)) == -1)
-#else
-	if (chmod(path, mode(f)) == -1)
-#endif
 		error("local chmod \"%s\": %s", path, strerror(errno));
 	if (copy_times(path, &f->item.a) == -1)
 		error("local set times \"%s\": %s", path, strerror(errno));
@@ -259,7 +251,7 @@ finish_here(struct file *f, uint64_t size)
 		return;
 	if (flags->preserve)
 		set_attributes(f);
-	if (flags->resume == 1 && !f->modified)
+	if (flags->resume == 1 && f->data_end <= f->have)
 		logit("File \"%s\" was not modified", path);
 	else if (flags->fsync) {
 		debug("syncing \"%s\"", path);

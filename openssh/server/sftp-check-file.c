@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,17 +20,15 @@
 #include "misc.h"
 #include "sshbuf.h"
 #include "ssherr.h"
-#include "sftp.h"
 #include "sftp-check-file.h"
 
-#define READ_SIZE	(256 * 1024)
+#define READ_SIZE	(64 * 1024)	/* bytes, on the stack */
 
 /* A file to digest, and the client that wants it */
 struct source {
 	int fd;			/* descriptor of the file */
 	int in;			/* descriptor of the client's requests, or -1 */
 	int out;		/* descriptor of our replies, or -1 */
-	u_char *buf;		/* READ_SIZE bytes */
 };
 
 /*
@@ -62,29 +59,25 @@ static int
 digest(const struct source *s, uint64_t offset, uint64_t len,
     u_char d[SFTP_CHECK_LEN], uint64_t *got)
 {
+	u_char buf[READ_SIZE];
 	SHA2_CTX ctx;
 	ssize_t n = 1;
-	int r = 0;
 
 	SHA256Init(&ctx);
-	for (*got = 0; r == 0 && *got < len && n != 0; ) {
-		if (client_gone(s)) {
-			r = SSH_ERR_CONN_CLOSED;
-			break;
-		}
-		n = pread(s->fd, s->buf, MINIMUM(len - *got, READ_SIZE),
+	for (*got = 0; *got < len && n != 0; ) {
+		if (client_gone(s))
+			return SSH_ERR_CONN_CLOSED;
+		n = pread(s->fd, buf, MINIMUM(len - *got, READ_SIZE),
 		    offset + *got);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
-			r = SSH_ERR_SYSTEM_ERROR;
-		else {
-			SHA256Update(&ctx, s->buf, n);
-			*got += n;
-		}
+			return SSH_ERR_SYSTEM_ERROR;
+		SHA256Update(&ctx, buf, n);
+		*got += n;
 	}
 	SHA256Final(d, &ctx);
-	return r;
+	return 0;
 }
 
 static int
@@ -117,21 +110,16 @@ digest_blocks(const struct source *s, uint64_t start, uint64_t len,
  * Checks what the file is, and takes off *len what lies behind the file's end.
  * The digest of a few bytes tells what they are: only at the end of the file
  * may a block be shorter than SFTP_CHECK_BLOCK_MIN. Returns 0,
- * INVALID_ARGUMENT, or SYSTEM_ERROR with read(2)'s errno.
+ * INVALID_ARGUMENT, or SYSTEM_ERROR with fstat(2)'s errno.
  */
 static int
 check_range(int fd, uint64_t start, uint64_t *len, uint32_t block)
 {
 	struct stat st;
 	uint64_t size, last;
-	int flags;
 
-	if ((flags = fcntl(fd, F_GETFL)) == -1 || fstat(fd, &st) == -1)
+	if (fstat(fd, &st) == -1)
 		return SSH_ERR_SYSTEM_ERROR;
-	if ((flags & O_ACCMODE) == O_WRONLY) {
-		errno = EBADF;
-		return SSH_ERR_SYSTEM_ERROR;
-	}
 	if (!S_ISREG(st.st_mode) || start > INT64_MAX)
 		return SSH_ERR_INVALID_ARGUMENT;
 	size = (uint64_t)st.st_size > start ? st.st_size - start : 0;
@@ -156,11 +144,7 @@ sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
 		return SSH_ERR_INVALID_ARGUMENT;
 	if ((r = check_range(fd, start, &len, block)) != 0)
 		return r;
-	if ((s.buf = malloc(READ_SIZE)) == NULL)
-		return SSH_ERR_ALLOC_FAIL;
-	r = digest_blocks(&s, start, len, block, reply, total);
-	free(s.buf);
-	return r;
+	return digest_blocks(&s, start, len, block, reply, total);
 }
 
 int
@@ -176,13 +160,12 @@ int
 sftp_check_reply(struct sshbuf *m, u_char d[SFTP_CHECK_LEN])
 {
 	char *s;
-	int r, named;
+	int r;
 
 	if ((r = sshbuf_get_cstring(m, &s, NULL)) != 0)
 		return r;
 	/* Of two drafts, one has the extension's name here. */
-	named = strcmp(s, "check-file") == 0;
-	if (named) {
+	if (strcmp(s, "check-file") == 0) {
 		free(s);
 		if ((r = sshbuf_get_cstring(m, &s, NULL)) != 0)
 			return r;

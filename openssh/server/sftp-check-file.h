@@ -21,9 +21,8 @@ struct sshbuf;
  * A block has `block` bytes, and the last one may be shorter; 0 stands for one
  * block. Reads len bytes (0: all), or less if the file ends before. There is no
  * digest of an empty block unless `block` is 0. *total is the number of bytes
- * that were read. Stops if the client hangs up,
- * whose requests come from the descriptor `in` and whose replies go to `out`
- * (-1: there is no client).
+ * that were read. Stops if the client hangs up, whose requests come from the
+ * descriptor `in` and whose replies go to `out` (-1: there is no client).
  *
  * Returns 0, or
  *	SSH_ERR_INVALID_ARGUMENT	not a regular file, more bytes than

@@ -10,7 +10,6 @@
 
 #include <sys/types.h>
 
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +17,8 @@
 
 #include "../test_helper/test_helper.h"
 
-#include "misc.h"
 #include "progressmeter.h"
 #include "xmalloc.h"
-#include "sftp-common.h"
-#include "sftp-conn.h"
 #include "copy-file.h"
 
 void test_copy_file(void);

@@ -19,12 +19,7 @@
 
 #include "../test_helper/test_helper.h"
 
-#include "misc.h"
 #include "sshbuf.h"
-#include "sftp.h"
-#include "sftp-common.h"
-#include "sftp-conn.h"
-#include "copy-item.h"
 #include "copy-stream.h"
 
 void test_copy_stream(void);
@@ -36,7 +31,7 @@ static int server;		/* its end of the socket */
 static struct handle handle = { (u_char *)"h", 1 };
 
 /* What replies were taken */
-static u_int taken, statuses, lost;
+static u_int taken, statuses, lost, others;
 static u_char data[64];
 static size_t data_len;
 
@@ -74,6 +69,7 @@ got(struct request *req, struct reply *reply)
 	taken = taken * 10 + req->id;
 	statuses = statuses * 10 + reply->status;
 	lost += reply->lost;
+	others = req->others;
 	data_len = MINIMUM(reply->len, sizeof(data));
 	if (reply->type == SSH2_FXP_DATA)
 		memcpy(data, reply->data, data_len);
@@ -146,6 +142,52 @@ test_requests(void)
 	TEST_DONE();
 }
 
+/* An OPEN is answered with a handle or refused. */
+static void
+answer_open(u_char id, int is_refused)
+{
+	const u_char m[] = { 0, 0, 0, 10, SSH2_FXP_HANDLE, 0, 0, 0, id,
+	    0, 0, 0, 1, 'h' };
+
+	if (is_refused)
+		status(id, SSH2_FX_FAILURE);
+	else
+		answer(m, sizeof(m));
+	ASSERT_INT_EQ(stream_read(s), 0);
+}
+
+/* Of a refusal: may the server be short of handles? */
+static void
+test_handles(void)
+{
+	const struct body path = { .path = "f" };
+	u_int i;
+
+	TEST_START("copy-stream: handles");
+	begin(1);
+	for (i = 7; i < 10; i++)
+		copy_send(s, &item, SSH2_FXP_OPEN, got, &path);
+	answer_open(7, 0);
+	answer_open(8, 0);
+	answer_open(9, 1);
+	ASSERT_INT_EQ(others, 2);
+	copy_send(s, &item, SSH2_FXP_CLOSE, got, &(struct body){
+	    .h = &handle });
+	copy_send(s, &item, SSH2_FXP_OPENDIR, got, &path);
+	copy_send(s, &item, SSH2_FXP_OPENDIR, got, &path);
+	status(10, SSH2_FX_OK);
+	/* There were two already, so that is not why. */
+	answer_open(11, 1);
+	ASSERT_INT_EQ(others, 0);
+	/* When this was asked for, there might have been two more. */
+	answer_open(12, 1);
+	ASSERT_INT_EQ(others, 2);
+	ASSERT_INT_EQ(s->handles, 1);
+	ASSERT_INT_EQ(s->granted, 1);
+	end();
+	TEST_DONE();
+}
+
 static void
 test_pieces(void)
 {
@@ -211,6 +253,7 @@ void
 test_copy_stream(void)
 {
 	test_requests();
+	test_handles();
 	test_pieces();
 	test_bad();
 }
