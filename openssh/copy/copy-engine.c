@@ -56,9 +56,9 @@ static const struct {
 void
 copy_init(struct sftp_conn *conn, u_int num_requests)
 {
-	u_int len = MAXIMUM(conn->download_buflen, conn->upload_buflen);
+	u_int len = MAXIMUM(SFTP_INFLIGHT_LEAST, MAXIMUM(conn->upload_buflen,
+	    conn->download_buflen));
 
-	len = MAXIMUM(len, SFTP_INFLIGHT_LEAST);
 	sftp_inflight_init(&conn->depth, num_requests, MINIMUM(len *
 	    SFTP_INFLIGHT_STOCK, SFTP_INFLIGHT_BASE), SFTP_INFLIGHT_MAX /
 	    copy_streams, monotime_double());
@@ -114,9 +114,8 @@ start_next(struct copy *copy, const struct stream *s)
 	if (copy->stopping || copy->open >= copy->open_max ||
 	    s->ahead >= sftp_inflight_depth(&s->conn->depth) ||
 	    !sftp_inflight_room(&copy->streams[0]->conn->depth, 0) ||
-	    (item = copy_item_next(copy)) == NULL)
-		return 0;
-	if (copy->unshown >= UNSHOWN_MAX && item != copy_item_front(copy))
+	    (item = copy_item_next(copy)) == NULL ||
+	    (copy->unshown >= UNSHOWN_MAX && item != copy_item_front(copy)))
 		return 0;
 	copy_item_start(item);
 	return item->state != ITEM_PENDING;

@@ -43,10 +43,8 @@ client_gone(const struct source *s)
 #else
 	const short hangup = 0;
 #endif
-	struct pollfd pfd[2] = {
-		{ .fd = s->in, .events = hangup },
-		{ .fd = s->out }
-	};
+	struct pollfd pfd[2] = { { .fd = s->in, .events = hangup },
+	    { .fd = s->out } };
 
 	return poll(pfd, 2, 0) > 0;
 }
@@ -110,18 +108,21 @@ digest_blocks(const struct source *s, uint64_t start, uint64_t len,
  * Checks what the file is, and takes off *len what lies behind the file's end.
  * The digest of a few bytes tells what they are: only at the end of the file
  * may a block be shorter than SFTP_CHECK_BLOCK_MIN. Returns 0,
- * INVALID_ARGUMENT, or SYSTEM_ERROR with fstat(2)'s errno.
+ * INVALID_ARGUMENT, or SYSTEM_ERROR with read(2)'s errno.
  */
 static int
 check_range(int fd, uint64_t start, uint64_t *len, uint32_t block)
 {
 	struct stat st;
 	uint64_t size, last;
+	u_char byte;
 
 	if (fstat(fd, &st) == -1)
 		return SSH_ERR_SYSTEM_ERROR;
 	if (!S_ISREG(st.st_mode) || start > INT64_MAX)
 		return SSH_ERR_INVALID_ARGUMENT;
+	if (pread(fd, &byte, 1, 0) == -1)
+		return SSH_ERR_SYSTEM_ERROR;
 	size = (uint64_t)st.st_size > start ? st.st_size - start : 0;
 	if (*len == 0 || *len > size)
 		*len = size;
