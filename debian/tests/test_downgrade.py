@@ -1,9 +1,12 @@
 """Nobody is locked out when Debian's packages replace ours, or ours replace
-older ones, even if dpkg stops between unpacking and configuring. With sshd of
-build/ and our prerm; bdp-install does it with the packages."""
+older ones, even if dpkg stops between unpacking and configuring; and sessions
+go on. With sshd of build/ and our prerm; bdp-install does it with the packages.
+"""
 
+import filecmp
 import os
 import shutil
+import signal
 import subprocess
 import threading
 
@@ -140,6 +143,56 @@ def test_logins_succeed_while_dpkg_is_stopped(host, words):
         assert host.login() == "" and alive()
     host.restart()
     assert host.login() == "" and alive()
+
+
+@pytest.mark.parametrize("old, new", [(STOCK, OURS), (OURS, STOCK)],
+                         ids=["to-ours", "to-stock"])
+def test_a_reload_leaves_sessions_alone(host, old, new):
+    """One in each direction, in mid-transfer, and a ControlMaster. Logins after
+    the reload are the new sshd's."""
+    def ssh(*words, tree=old):
+        return host.place.ssh("-S", host.place.path("c"), *words, tree=tree)
+
+    def started(*words):
+        return host.place.start(ssh(*words), stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE)
+
+    def server(tree, *words):
+        """What serves this session, as the kernel names it."""
+        done = host.place.run(ssh(*words, "root@127.0.0.1",
+                                  "readlink /proc/$PPID/exe", tree=tree))
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    data = os.urandom(64 << 20)
+    with open(host.place.path("data"), "wb") as f:
+        f.write(data)
+    host.unpack(old)
+    host.sshd = host.place.sshd(host.folder)
+    host.ready()
+    started("-M", "-N", "root@127.0.0.1")
+    wait_until("the master", lambda: os.path.exists(host.place.path("c")))
+    get = started("-S", "none", "root@127.0.0.1", f"cat {host.folder}/data")
+    put = started("-S", "none", "root@127.0.0.1",
+                  f"cat > {host.folder}/copy && echo done")
+    half = get.stdout.read(len(data) // 2)
+    put.stdin.write(data[:len(data) // 2])
+    host.unpack(new)
+    os.kill(host.sshd.pid, signal.SIGHUP)
+    wait_until("the reload", lambda: read(host.sshd.log).count(
+        "Server listening on") == 2)
+    put.stdin.write(data[len(data) // 2:])
+    put.stdin.close()
+    assert half + get.stdout.read() == data
+    assert put.stdout.read() == b"done\n"
+    assert filecmp.cmp(host.place.path("data"), host.place.path("copy"), False)
+    name = next(n for n in ("sshd-session", "sshd")
+                if os.path.exists(f"{new}/{n}"))
+    for tree in old, new:
+        assert server(tree).endswith(" (deleted)")
+        path = server(tree, "-S", "none")
+        assert path == host.place.path(name)
+    assert filecmp.cmp(path, f"{new}/{name}", False)
 
 
 def test_without_a_reload_nobody_gets_in(host):
