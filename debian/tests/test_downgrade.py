@@ -206,6 +206,32 @@ def test_without_a_reload_nobody_gets_in(host):
     assert host.login() == ""
 
 
+@pytest.mark.parametrize("is_socket", [False, True])
+def test_the_old_sshd_ends_as_the_new_one_gets_its_name(host, is_socket):
+    """The part of the postinst for a release whose older sshd can't work with
+    the new programs; with socket activation, systemd starts the next one."""
+    host.start()
+    host.systemctl(f'{str(is_socket).lower()} && [ "$2" = is-active ]')
+    new = host.place.path("sshd.session-split")
+    shutil.copy(f"{OURS}/sshd", new)
+    prerm = read(host.place.path("prerm"))
+    function = prerm[prerm.index("listener() {"):]
+    host.write("switch", "set -e\n" + function[:function.index("\n}\n") + 3] +
+               read(f"{DEBIAN}/overlay/postinst").replace(
+                   "/usr/sbin/", host.folder + "/"))
+    done = host.place.run(
+        ["env", f"PATH={host.folder}/bin:{os.environ['PATH']}", "sh",
+         host.place.path("switch")])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not os.path.exists(new)
+    if is_socket:
+        assert host.sshd.wait() == 0
+    else:
+        wait_until("the listener", lambda: read(host.log).count(
+            "Server listening on") == 2)
+        assert host.login() == "" and host.reloads() == 1
+
+
 def test_it_waits_until_sshd_listens(host):
     host.start()
     host.wrap('[ "$1" != -D ] || sleep 2')
