@@ -1,9 +1,12 @@
 """Nobody is locked out when Debian's packages replace ours, or ours replace
-older ones, even if dpkg stops between unpacking and configuring. With sshd of
-build/ and our prerm; bdp-install does it with the packages."""
+older ones, even if dpkg stops between unpacking and configuring; and sessions
+go on. With sshd of build/ and our prerm; bdp-install does it with the packages.
+"""
 
+import filecmp
 import os
 import shutil
+import signal
 import subprocess
 import threading
 
@@ -142,6 +145,56 @@ def test_logins_succeed_while_dpkg_is_stopped(host, words):
     assert host.login() == "" and alive()
 
 
+@pytest.mark.parametrize("old, new", [(STOCK, OURS), (OURS, STOCK)],
+                         ids=["to-ours", "to-stock"])
+def test_a_reload_leaves_sessions_alone(host, old, new):
+    """One in each direction, in mid-transfer, and a ControlMaster. Logins after
+    the reload are the new sshd's."""
+    def ssh(*words, tree=old):
+        return host.place.ssh("-S", host.place.path("c"), *words, tree=tree)
+
+    def started(*words):
+        return host.place.start(ssh(*words), stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE)
+
+    def server(tree, *words):
+        """What serves this session, as the kernel names it."""
+        done = host.place.run(ssh(*words, "root@127.0.0.1",
+                                  "readlink /proc/$PPID/exe", tree=tree))
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    data = os.urandom(64 << 20)
+    with open(host.place.path("data"), "wb") as f:
+        f.write(data)
+    host.unpack(old)
+    host.sshd = host.place.sshd(host.folder)
+    host.ready()
+    started("-M", "-N", "root@127.0.0.1")
+    wait_until("the master", lambda: os.path.exists(host.place.path("c")))
+    get = started("-S", "none", "root@127.0.0.1", f"cat {host.folder}/data")
+    put = started("-S", "none", "root@127.0.0.1",
+                  f"cat > {host.folder}/copy && echo done")
+    half = get.stdout.read(len(data) // 2)
+    put.stdin.write(data[:len(data) // 2])
+    host.unpack(new)
+    os.kill(host.sshd.pid, signal.SIGHUP)
+    wait_until("the reload", lambda: read(host.sshd.log).count(
+        "Server listening on") == 2)
+    put.stdin.write(data[len(data) // 2:])
+    put.stdin.close()
+    assert half + get.stdout.read() == data
+    assert put.stdout.read() == b"done\n"
+    assert filecmp.cmp(host.place.path("data"), host.place.path("copy"), False)
+    name = next(n for n in ("sshd-session", "sshd")
+                if os.path.exists(f"{new}/{n}"))
+    for tree in old, new:
+        assert server(tree).endswith(" (deleted)")
+        path = server(tree, "-S", "none")
+        assert path == host.place.path(name)
+    assert filecmp.cmp(path, f"{new}/{name}", False)
+
+
 def test_without_a_reload_nobody_gets_in(host):
     """What the reload is for."""
     host.start()
@@ -151,6 +204,32 @@ def test_without_a_reload_nobody_gets_in(host):
     assert "Bad configuration option: " in host.login()
     host.restart()
     assert host.login() == ""
+
+
+@pytest.mark.parametrize("is_socket", [False, True])
+def test_the_old_sshd_ends_as_the_new_one_gets_its_name(host, is_socket):
+    """The part of the postinst for a release whose older sshd can't work with
+    the new programs; with socket activation, systemd starts the next one."""
+    host.start()
+    host.systemctl(f'{str(is_socket).lower()} && [ "$2" = is-active ]')
+    new = host.place.path("sshd.session-split")
+    shutil.copy(f"{OURS}/sshd", new)
+    prerm = read(host.place.path("prerm"))
+    function = prerm[prerm.index("listener() {"):]
+    host.write("switch", "set -e\n" + function[:function.index("\n}\n") + 3] +
+               read(f"{DEBIAN}/overlay/postinst").replace(
+                   "/usr/sbin/", host.folder + "/"))
+    done = host.place.run(
+        ["env", f"PATH={host.folder}/bin:{os.environ['PATH']}", "sh",
+         host.place.path("switch")])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not os.path.exists(new)
+    if is_socket:
+        assert host.sshd.wait() == 0
+    else:
+        wait_until("the listener", lambda: read(host.log).count(
+            "Server listening on") == 2)
+        assert host.login() == "" and host.reloads() == 1
 
 
 def test_it_waits_until_sshd_listens(host):

@@ -1,7 +1,9 @@
 """The packages of this machine's own release: built, put over Debian's own and
 taken away again in a clean Debian, and hardened as Debian's own are. (make
-check-deb does the same with what make deb made, for any release.)"""
+check-deb does the same with what make deb made, for any release.) And a
+dist-upgrade to the next release."""
 
+import glob
 import os
 import subprocess
 
@@ -35,14 +37,30 @@ def can_boot():
         stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
 
 
-def test_installs_and_goes_back():
+@pytest.fixture(scope="module")
+def quick():
     if not can_boot():
         pytest.skip("no Debian can be started in namespaces here: not root?")
     with open(os.path.join(TOP, "debian", "bases")) as f:
         if release() not in [line.split()[0] for line in f]:
             pytest.skip("no base is of this machine's release")
     run(os.path.join(TOOLS, "quick"))
+
+
+def test_installs_and_goes_back(quick):
     said = run(os.path.join(TOOLS, "check"), release(), DEBS=QUICK,
                CHECK_MAX=str(CHECK_MAX_S))
     assert "bdp-install: " in said and "all is well" in said
     assert f"bdp-hardening: {release()}: as Debian's: " in said
+
+
+@pytest.mark.level("netem")
+def test_next_release(quick):
+    """What make check-deb-upgrade does, with the packages that are here."""
+    following = os.path.join(TOP, "build", "deb", "trixie")
+    if release() != "bookworm":
+        pytest.skip("this machine is no bookworm")
+    if not glob.glob(f"{following}/openssh-server_*.deb"):
+        pytest.skip("no packages of the next release: make deb DIST=trixie")
+    said = run("make", "-s", "check-deb-upgrade", DEBS=QUICK)
+    assert said.count(" all is well\n") == 4

@@ -44,7 +44,7 @@ BDP_CHANBUF=tests.c test_chanbuf.c
 # tcp-path.c of a system without TCP_INFO, whose function fake.c calls
 bdp-without.o: tcp-path.c tcp-path.h
 	$(CC) $(CFLAGS) $(CPPFLAGS) -DWITHOUT_TCP_INFO \
-	    -Dtcp_path_probe=without_tcp_path_probe -c -o $@ tcp-path.c
+	    -Dtcp_path_probe=without_tcp_path_probe -c -o $@ $<
 
 bdp-test_modules: $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS) bdp-without.o
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/modules -o $@ \

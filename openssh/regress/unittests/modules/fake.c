@@ -200,6 +200,7 @@ __wrap_free(void *p)
 	const u_char *d = p;
 	size_t i;
 
+	fake.freed += p != NULL;
 	if (p != NULL && p == fake.watched) {
 		fake.watched_freed = 1;
 		for (i = 0; i < fake.watched_len && d[i] == 0; i++)

@@ -41,6 +41,7 @@ struct fake {
 	uint32_t want;			/* bytes that it was asked for */
 	uint32_t outstanding;		/* bytes that it was told are out */
 	u_int resets;			/* calls of sshbuf_reset() for it */
+	u_int freed;			/* calls of free() with memory */
 	int watched_freed;		/* the watched memory was freed */
 	int watched_wiped;		/* it was all zero when freed */
 

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 #include <sys/socket.h>
+#include <netinet/in.h>
 #ifdef __linux__
 /* As tcp-path.c has it */
 # include <linux/tcp.h>
@@ -93,6 +94,17 @@ probed(void)
 	ASSERT_MEM_ZERO_EQ(&path, sizeof(path));
 }
 
+/* Returns 0 where qemu runs this program: it has the first four bytes only. */
+static int
+has_all(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	ASSERT_INT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+	return len != sizeof(int);
+}
+
 /* On a TCP connection to ourselves, and on what is none */
 static void
 sockets(void)
@@ -103,8 +115,10 @@ sockets(void)
 	fake_reset();
 	fixture_tcp(&here, &there);
 	ASSERT_INT_EQ(tcp_path_probe(here, &path), 0);
-	ASSERT_U64_GT(path.rtt_us, 0);
-	ASSERT_U64_GT(path.min_rtt_us, 0);
+	if (has_all(here)) {
+		ASSERT_U64_GT(path.rtt_us, 0);
+		ASSERT_U64_GT(path.min_rtt_us, 0);
+	}
 	close(here);
 	close(there);
 	/* No TCP: nothing is known, and nothing breaks */

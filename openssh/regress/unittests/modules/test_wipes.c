@@ -178,16 +178,26 @@ passes_eof(struct conn *from)
 	passes(from, SSH2_MSG_CHANNEL_EOF);
 }
 
+#ifdef WITH_OPENSSL
+# define CIPHER	"aes128-gcm@openssh.com"
+#else
+# define CIPHER	"chacha20-poly1305@openssh.com"
+#endif
+
 /* What comes is wiped as the next packet is read. */
 static void
 received(void)
 {
 	struct conn from;
+	u_char got = 0;
 
 	start(0);
-	conn_keys(&conn, MODE_IN, "aes128-gcm@openssh.com");
 	conn_open(&from, 1, 0, LIMIT);
-	conn_keys(&from, MODE_OUT, "aes128-gcm@openssh.com");
+	/* It has sent one: the next has the number 1. */
+	comes(SSH2_MSG_CHANNEL_EOF, &got, sizeof(got));
+	ASSERT_INT_EQ(ssh_packet_read_poll_seqnr(conn.ssh, &got, NULL), 0);
+	conn_keys(&conn, MODE_IN, CIPHER);
+	conn_keys(&from, MODE_OUT, CIPHER);
 	passes_secret(&from, SSH2_MSG_CHANNEL_REQUEST);
 	ASSERT_INT_EQ(is_left(), 1);
 	passes_eof(&from);
