@@ -6,6 +6,7 @@
 #include <sys/types.h>
 #include <sys/socket.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -69,6 +70,20 @@ fixture_tcp(int *here, int *there)
 	*there = accept(listener, NULL, NULL);
 	ASSERT_INT_NE(*there, -1);
 	close(listener);
+}
+
+int
+fixture_is_emulated(int fd)
+{
+#ifdef TCP_INFO
+	u_char info[256];
+	socklen_t len = sizeof(info);
+
+	ASSERT_INT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len), 0);
+	return len == sizeof(int);
+#else
+	return 0;
+#endif
 }
 
 static const char *listened_for;

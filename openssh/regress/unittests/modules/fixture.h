@@ -29,6 +29,12 @@ void	 fixture_run_both(const char *name, void (*test)(int));
 /* Makes a TCP connection over the loopback interface, and gives both ends. */
 void	 fixture_tcp(int *here, int *there);
 
+/*
+ * Returns 1 if qemu's user mode makes the system calls of this program: it
+ * gives four bytes of the TCP_INFO of fd, and does not know SIOCOUTQNSD.
+ */
+int	 fixture_is_emulated(int fd);
+
 /* What was logged since fixture_listen(). */
 struct heard {
 	char lines[4096];	/* each ends with a newline */

@@ -60,11 +60,13 @@ sockets(void)
 	ASSERT_INT_EQ(getsockopt(here, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
 	    &len), 0);
 	ASSERT_INT_EQ(unsent, TCP_UNSENT_MAX);
-	ASSERT_INT_EQ(tcp_unsent(here), 0);
 	ASSERT_INT_EQ(set_nonblock(here), 0);
-	while (write(here, bytes, sizeof(bytes)) > 0)
-		;
-	ASSERT_INT_GT(tcp_unsent(here), 0);
+	if (!fixture_is_emulated(here)) {
+		ASSERT_INT_EQ(tcp_unsent(here), 0);
+		while (write(here, bytes, sizeof(bytes)) > 0)
+			;
+		ASSERT_INT_GT(tcp_unsent(here), 0);
+	}
 	close(here);
 	close(there);
 	/* No TCP: nothing is known, and nothing breaks */
