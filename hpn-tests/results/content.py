@@ -139,10 +139,10 @@ def load(rows):
         "Many channels, connections and logins at once",
         "10,000 channels, 1,000 connections and 500 logins all succeed. A "
         f"connection takes {float(one['ours']) / float(one['stock']):.3f} of "
-        "stock's memory, and none is left behind.",
-        fill("On loopback. Limits: memory of a connection and its CPU time at "
-             "most 1.02 of stock's; memory after all channels what it was "
-             "after the first 1,000."),
+        "stock's memory, and no process is left behind.",
+        fill("On loopback. Limits: the memory and CPU time of a connection "
+             "are at most 1.02 times stock's. After all channels, memory is "
+             "what it was after the first 1,000."),
         grid(["what", "figure ", "stock", "ours"], [
             [r["what"], r["figure"], r["stock"] or "-", r["ours"]]
             for r in rows])]
@@ -169,9 +169,9 @@ def faults(rows):
     return [
         "Copies with a fault in the middle",
         f"{'None' if not ours else ours} of our {total} copies had wrong or "
-        "truncated data without an error. Of stock's, "
-        f"{stock} of {sum(sum(r['stock'].values()) for r in rows)} did, which "
-        "are in the first row.",
+        f"truncated data without an error. {stock} of stock's "
+        f"{sum(sum(r['stock'].values()) for r in rows)} did; they are in the "
+        "first row.",
         fill("ssh, scp and sftp, get and put. A copy completes with the same "
              "bytes, or ends with an error that says what was wrong. Ours "
              "fails the test if it accepts wrong bytes, leaves a process "
@@ -218,8 +218,8 @@ def sanitized(rows):
         "Tests and fuzzers under ASan and UBSan",
         f"{found or 'No'} finding{'s' * (found > 1)} in "
         f"{sum(r['runs'] or 0 for r in rows):,} runs of tests and fuzzers.",
-        fill("Ours, built by clang with ASan and UBSan: upstream's tests and "
-             "fuzzers, and in the last rows our fuzzers of whole "
+        fill("Our programs, built by clang with ASan and UBSan, run upstream's "
+             "tests and fuzzers. The last rows are our fuzzers of whole "
              "conversations with sftp-server, with channels and with sftp. A "
              "finding is a report of a sanitizer, a failed test, what stops a "
              "fuzzer, and in our fuzzers more CPU time, memory or descriptors "
@@ -314,9 +314,9 @@ def tools(rows):
         "rsync, git, backups and other tools over ssh",
         f"With ours at both ends, {sum(g >= 2 for g in gains)} of "
         f"{len(gains)} jobs take at most half of stock's time at 200 ms, and "
-        f"the best {1 / max(gains):.2f} of it. Those that wait for the other "
-        "end after each request gain only the login. None takes more than "
-        f"{1 / min(gains):.2f} of it.",
+        f"the best takes {1 / max(gains):.2f} of it. Jobs that wait for the "
+        "other end after each request gain only the login. None takes more "
+        f"than {1 / min(gains):.2f} of it.",
         *([items(["not measured: " + s for s in skipped])] if skipped else []),
         bars(sorted(((what, s["stock"], s["both"]) for what, s in far
                      if 10 < s["stock"] < 100),
@@ -334,8 +334,8 @@ def tools(rows):
 
 DAY_HOW = """\
 One connection in the lab's time. Each hour has short connections through a
-forwarding, a keystroke a minute and a burst, over a path that is another each
-time; some hours have nothing but keepalives, one has rsync. An hour ends with
+forwarding, a keystroke a minute and a burst, over a different path each time.
+Some hours have only keepalives, and one has rsync. An hour ends with
 the same burst over the first path, which the last columns describe, and a
 minute of keepalives. TCP's buffers are raised to 512 MiB at both ends. What
 must hold: each connection was answered, and the last hour ends as the first
@@ -415,7 +415,7 @@ def random(rows):
         "Random paths, tools and ends",
         f"{len(rows) - len(missed)} of {len(rows)} random transfers met every "
         f"requirement, and all arrived intact. {len(missed)} were slower than "
-        "required; the cause of each comes first.",
+        "required; the page begins with the cause of each.",
         "## Missed", items(
             f"{r['draw']}: {plainly('; '.join(r['missed']))}"
             + (f" ({r['why']})" if "why" in r else "") for r in missed),
