@@ -7,8 +7,9 @@
 #include "copy-stream.h"
 
 /*
- * An item that is a file: OPENING > COMPARING (-Z) > MOVING > CHECKING (if the
- * source may have changed) > ENDING > done.
+ * Copies a file, which is an item, by copy-file.c, -data.c, -target.c and
+ * -compare.c: OPENING > COMPARING (-Z) > MOVING > CHECKING (if the source may
+ * have changed) > ENDING > done.
  *
  * While MOVING, ranges of bytes are requested in order, over one stream or
  * several. Once all have been answered, the file is settled: what is wrong with
@@ -45,7 +46,7 @@ struct part {
 	enum part_state state;
 	struct handle handle;
 	uint64_t at, end;	/* offsets: what of it is not requested yet */
-	uint64_t asked;		/* bytes that are, and not yet copied */
+	uint64_t asked;		/* bytes requested, not yet copied */
 };
 
 /* A range that has to be requested again */
@@ -90,7 +91,7 @@ struct file {
 	u_int reads, writes;	/* requests for data in flight */
 	u_int tail;		/* READs in flight behind the expected end */
 
-	int closed_early;	/* 1: CLOSE was sent before them */
+	int closed_early;	/* 1: CLOSE was sent before all answers */
 	u_int setstats;		/* FSETSTATs that failed, */
 	u_int setstat;		/* with this SSH2_FX_* */
 	int redo;		/* 1: copy it again, with care */

@@ -5,7 +5,7 @@
 #define SFTP_INCOMPLETE_H
 
 /*
- * The files that this process leaves incomplete should it end now. Their names
+ * Prints which files of a tree are incomplete if the process ends. Their names
  * are kept ready to print, as a signal handler may do that.
  */
 

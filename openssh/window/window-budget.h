@@ -14,9 +14,9 @@
  */
 
 /*
- * Default limit (bytes) on the window of a channel, and on what all channels of
- * a connection have beyond their initial windows. It is what one sshbuf can
- * hold (SSHBUF_SIZE_MAX), and carries 10 Gbit/s over 100 ms.
+ * Default limit (bytes) on the window of a channel. The pool, which channels
+ * share beyond their initial windows, is this less one such window. It is what
+ * one sshbuf can hold (SSHBUF_SIZE_MAX), and carries 10 Gbit/s over 100 ms.
  */
 #define WINDOW_BUDGET_DEFAULT	(128 * 1024 * 1024)
 

@@ -165,6 +165,7 @@ static void
 decide(struct window_control *cw, const struct rtt_in_use *rtt,
     uint64_t interval_us)
 {
+	/* With 2 * bdp of headroom, a target is 3 * bdp at most: 32 bits. */
 	uint64_t bdp = MINIMUM(cw->bdp, UINT32_MAX / 3);
 	uint64_t least_us = MINIMUM(rtt->least_us, rtt->rtt_us);
 	uint64_t headroom = rtt->inband && !growing(cw) ? bdp : 2 * bdp;

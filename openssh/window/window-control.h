@@ -10,7 +10,7 @@
 /*
  * The controller of one channel's receive window. Pure: the bytes consumed, the
  * backlog, the RTT and the time go in; a target window and the credit to grant
- * come out. No socket, clock or log in here.
+ * come out. Channels call window_decide(), sftp only window_update().
  *
  *	target   = bdp + headroom, at least base, at most the limit
  *	bdp      = the most delivered in one of the last few round trips
