@@ -35,7 +35,7 @@ struct sshbuf;
 
 /* All zero to start with */
 struct ssh_rtt {
-	int refused;		/* 1: probes are requests; 0: pings */
+	int by_request;		/* 1: probes are requests; 0: pings */
 	u_int asked;		/* probes, and sshd's global keepalives */
 	u_int replied;		/* number of those that were replied to */
 	u_int number;		/* of the probe in flight; 0: none */
