@@ -28,7 +28,7 @@ struct stream;
 extern volatile sig_atomic_t interrupted;	/* 1: by the user */
 
 /* Most streams of a copy */
-#define COPY_STREAMS	8
+#define COPY_STREAMS_MAX	8
 
 enum copy_kind {
 	COPY_GET,		/* from the server of stream 0 */
@@ -98,7 +98,7 @@ struct copy {
 	enum copy_kind kind;
 	struct copy_flags flags;
 	int tree;		/* 1: it began with a directory */
-	struct stream *streams[COPY_STREAMS];
+	struct stream *streams[COPY_STREAMS_MAX];
 	u_int nstreams;
 	struct item *root;
 	struct items sending;	/* items that may have requests to send */

@@ -182,8 +182,8 @@ got_setstat(struct request *req, struct reply *reply)
 	struct file *f = file_of(req->item);
 
 	if (!reply->lost && reply->status != SSH2_FX_OK) {
-		f->setstat = reply->status;
-		f->setstats++;
+		f->setstat_status = reply->status;
+		f->setstats_failed++;
 	}
 	file_check(f);
 }

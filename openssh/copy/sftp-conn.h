@@ -72,12 +72,12 @@ void	 copy_free(struct sftp_conn *conn);
  * here; NULL: they are asked for. Returns 0, or -1 after an error that it has
  * logged.
  */
-int	 copy_file(struct sftp_conn *from, struct sftp_conn *to,
+int	 copy_run_file(struct sftp_conn *from, struct sftp_conn *to,
 	    const char *src, const char *dst, const Attrib *a,
 	    const struct copy_flags *flags);
 
 /* The same for a directory and all that is in it */
-int	 copy_tree(struct sftp_conn *from, struct sftp_conn *to,
+int	 copy_run_tree(struct sftp_conn *from, struct sftp_conn *to,
 	    const char *src, const char *dst, const Attrib *a,
 	    const struct copy_flags *flags);
 
@@ -130,7 +130,7 @@ void	 copy_program_ssh(const char *ssh, char *const args[],
 /* The same for a command. It is ssh, or else a server (-D). */
 void	 copy_program(char *const argv[], int is_ssh);
 
-/* Number of streams that a copy may have: 1 to COPY_STREAMS */
+/* Number of streams that a copy may have: 1 to COPY_STREAMS_MAX */
 extern u_int copy_streams;
 
 #endif /* SFTP_CONN_H */
