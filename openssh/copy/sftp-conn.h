@@ -55,7 +55,7 @@ struct sftp_conn {
 	struct sftp_inflight depth;	/* bytes that may be in flight */
 	struct copy_ahead *ahead;	/* requests sent with INIT, or NULL */
 	struct copy_more *more;	/* further streams, or NULL */
-	uint64_t handles;	/* open at most, by limits@openssh.com; 0: any */
+	uint64_t handles;	/* most open, by limits@openssh.com; 0: any */
 };
 
 /* copy-engine.c: what sftp_download() and the like do with version 3 */

@@ -157,7 +157,8 @@ queues(void)
 	for (i = 0; i < 3; i++) {
 		start(1);
 		queue(percent[i], 0, RATE, 2000);
-		target_is(3 * cw.bdp * 100 / (100 + percent[i]), WINDOW_BY_PATH);
+		target_is(3 * cw.bdp * 100 / (100 + percent[i]),
+		    WINDOW_BY_PATH);
 	}
 	TEST_DONE();
 	TEST_START("window: by SSH's RTT 2 BDP, but 3 while delivery grows");
