@@ -147,8 +147,8 @@ int	 file_is_bad(const struct file *f);
 int	 file_may_hurry(const struct file *f, const struct stream *s);
 
 /*
- * Says that the target is incomplete from now on, for the names that are
- * printed if the program ends. Call it before the target is opened: a signal
+ * Notes that the target is incomplete from now on, if it is of a tree: its name
+ * is printed if the program ends. Call it before the target is opened: a signal
  * may end the program as soon as it is there.
  */
 void	 file_begin_target(struct file *f);
