@@ -171,7 +171,7 @@ def test_all_options_are_known():
 
 
 @pytest.mark.parametrize("path, options", [
-    ("README.md", "ChannelWindowMax|TCPCongestion"),
+    ("README.md", OPTIONS),
     ("debian/README.md", OPTIONS),
     ("debian/overlay/NEWS", OPTIONS),
     ("debian/overlay/README.Debian", OPTIONS),

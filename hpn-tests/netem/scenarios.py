@@ -283,7 +283,7 @@ for end, direction, least in (("ours", "get", 0.90), ("ours", "put", 0.90),
                  **({"server": "stock"} if end == "stock" else {})),
         {"after_pause": least})
 
-# 7. Many channels
+# 6. Many channels
 
 for direction in ("get", "put"):
     row(f"mux-8-{direction}", "check" if direction == "get" else "netem",
@@ -306,7 +306,7 @@ for path, fields in (("100m-20ms", {}), ("100m-100ms", {"aqm": 1}),
                      channels=1, shell={"every_s": 0.05}, **fields),
             {"echo": 60, "together": 0.95})
 
-# 8. No TCP_INFO, or not of the whole path
+# 7. No TCP_INFO, or not of the whole path
 
 for via in ("jump", "proxycommand", "L", "R", "D", "streamlocal"):
     for direction in ("get", "put"):
@@ -321,7 +321,7 @@ for end, direction in (("client", "put"), ("server", "get")):
         transfer("1g-200ms", direction, GB, via="jump", **{end: "stock"}),
         {"settled": 0.90, "unspent": 8 * MIB})
 
-# 9. New keys on the way: a stop of 3 RTT each
+# 8. New keys on the way: a stop of 3 RTT each
 
 for path in ("100m-100ms", "1g-20ms"):
     row(f"rekey-{path}", "netem",

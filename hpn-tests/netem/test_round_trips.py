@@ -1,6 +1,7 @@
 """What a login takes: what counts is round trips."""
 
 import os
+import re
 
 import lab
 from scene import scenario
@@ -11,8 +12,10 @@ OURS = 6.2
 # sshd before 10.1 has Nagle's algorithm on: what follows a small message waits
 # for its acknowledgement, twice in a login
 OLD = 10.6
-NEWEST = "10.5p1" in os.path.realpath(f"{lab.BUILD}/tarball")
-STOCK = 7.2 if NEWEST else OLD
+VERSION = re.search(r"openssh[-_](\d+)\.(\d+)p",
+                    os.path.realpath(f"{lab.BUILD}/tarball"))
+NEW = VERSION and tuple(map(int, VERSION.groups())) >= (10, 1)
+STOCK = 7.2 if NEW else OLD
 
 
 def login(server="openssh", logins=0, **fields):

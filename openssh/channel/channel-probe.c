@@ -50,7 +50,7 @@ send_probe(struct ssh *ssh, Channel *c, uint64_t now_us)
 	u_int number = ssh_rtt_sent(ib, now_us);
 	int r = 0;
 
-	if (!ib->refused) {
+	if (!ib->by_request) {
 		if ((r = sshpkt_start(ssh, SSH2_MSG_PING)) == 0)
 			r = sshpkt_put_string(ssh, ib->ping, sizeof(ib->ping));
 	} else if (ssh->kex->server) {
@@ -79,7 +79,7 @@ may_probe(const struct ssh *ssh, const struct channel_window *w)
 
 	if (ib->sent_us != 0 && (w == NULL || w->facts.now_us <= ib->sent_us))
 		return 0;
-	return !ib->refused || (ssh->compat & SSH_NEW_OPENSSH) != 0 ||
+	return !ib->by_request || (ssh->compat & SSH_NEW_OPENSSH) != 0 ||
 	    (ssh->windows->path.no_tcp && w != NULL &&
 	    w->control.now.received >= PROBE_AFTER);
 }
@@ -96,7 +96,7 @@ probe(struct ssh *ssh, Channel *c, const struct channel_window *w)
 	struct ssh_rtt *ib = &ssh->inband;
 	uint64_t now_us = WINDOW_NOW_US();
 
-	ib->refused = (ssh->kex->flags & KEX_HAS_PING) == 0;
+	ib->by_request = (ssh->kex->flags & KEX_HAS_PING) == 0;
 	p->ssh = &ib->path;
 	/* Meanwhile pings are dropped, and other answers come late. */
 	if (ssh_packet_is_rekeying(ssh))

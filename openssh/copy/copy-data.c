@@ -45,7 +45,7 @@ has_chosen(const struct file *f)
 {
 	u_int i;
 
-	for (i = 0; i < COPY_STREAMS; i++) {
+	for (i = 0; i < COPY_STREAMS_MAX; i++) {
 		if (f->part[i].at != f->part[i].end)
 			return 1;
 	}
@@ -65,7 +65,7 @@ file_there(const struct file *f)
 	uint64_t there = MINIMUM(f->data_end, f->gap);
 	u_int i;
 
-	for (i = 0; i < COPY_STREAMS; i++) {
+	for (i = 0; i < COPY_STREAMS_MAX; i++) {
 		if (f->part[i].at != f->part[i].end)
 			there = MINIMUM(there, f->part[i].at);
 	}
@@ -98,7 +98,7 @@ next_chunk(struct file *f, struct part *p)
 }
 
 size_t
-file_range(struct file *f, struct part *p, uint64_t *offset)
+file_take_range(struct file *f, struct part *p, uint64_t *offset)
 {
 	struct range *r;
 	size_t len;
@@ -128,9 +128,9 @@ file_range(struct file *f, struct part *p, uint64_t *offset)
 void
 file_requested(struct file *f, size_t len)
 {
-	len = MINIMUM(len, f->ahead);
-	f->ahead -= len;
-	f->home->ahead -= len;
+	len = MINIMUM(len, f->unrequested);
+	f->unrequested -= len;
+	f->home->unrequested -= len;
 }
 
 void
@@ -153,7 +153,7 @@ range_end(struct file *f, uint64_t offset)
 
 	f->ended = MINIMUM(f->ended, offset);
 	f->next = MAXIMUM(f->next, f->size);
-	for (p = f->part; p < f->part + COPY_STREAMS; p++) {
+	for (p = f->part; p < f->part + COPY_STREAMS_MAX; p++) {
 		if (p->end > offset)
 			p->end = MAXIMUM(p->at, offset);
 	}
@@ -214,7 +214,7 @@ answered(struct file *f, struct request *req, const struct reply *reply)
 		f->gap = MINIMUM(f->gap, req->offset);
 		/* Perhaps the server does not keep the order of requests. */
 		if (f->closed_early && !interrupted)
-			req->stream->careful = f->redo = 1;
+			req->stream->close_late = f->redo = 1;
 		else
 			data_failed(f, is_target, reply->status);
 	}
@@ -424,7 +424,7 @@ data_send(struct item *item, struct stream *s)
 	if (!is_put && !file_has_range(f))
 		return send_tail(f, s);
 	if (!may_ask(f, s, MINIMUM(f->buflen, f->size)) ||
-	    (len = file_range(f, p, &offset)) == 0)
+	    (len = file_take_range(f, p, &offset)) == 0)
 		return 0;
 	if (is_put)
 		send_write(f, s, offset, len);

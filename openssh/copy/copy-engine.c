@@ -47,8 +47,8 @@ static const struct {
 	int is_old;
 } options[] = {
 	{ "files=", &files_max, FILES_MAX, 0 },
-	{ "streams=", &copy_streams, COPY_STREAMS, 0 },
-	{ "connections=", &copy_streams, COPY_STREAMS, 1 },
+	{ "streams=", &copy_streams, COPY_STREAMS_MAX, 0 },
+	{ "connections=", &copy_streams, COPY_STREAMS_MAX, 1 },
 	{ "sessions=", NULL, 0, 1 },
 	{ "pace=", NULL, 0, 1 },
 };
@@ -112,7 +112,7 @@ start_next(struct copy *copy, const struct stream *s)
 	struct item *item;
 
 	if (copy->stopping || copy->open >= copy->open_max ||
-	    s->ahead >= sftp_inflight_depth(&s->conn->depth) ||
+	    s->unrequested >= sftp_inflight_depth(&s->conn->depth) ||
 	    !sftp_inflight_room(&copy->streams[0]->conn->depth, 0) ||
 	    (item = copy_item_next(copy)) == NULL ||
 	    (copy->unshown >= UNSHOWN_MAX && item != copy_item_front(copy)))
@@ -169,7 +169,7 @@ is_busy(const struct copy *copy)
 static void
 wait_and_move(struct copy *copy)
 {
-	struct pollfd pfd[2 * COPY_STREAMS];
+	struct pollfd pfd[2 * COPY_STREAMS_MAX];
 	struct stream *s;
 	u_int i;
 	/* No reply of a source is taken whose data can't go on. */
@@ -277,7 +277,7 @@ run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 }
 
 int
-copy_file(struct sftp_conn *from, struct sftp_conn *to, const char *src,
+copy_run_file(struct sftp_conn *from, struct sftp_conn *to, const char *src,
     const char *dst, const Attrib *a, const struct copy_flags *flags)
 {
 	Attrib attr;
@@ -291,7 +291,7 @@ copy_file(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 }
 
 int
-copy_tree(struct sftp_conn *from, struct sftp_conn *to, const char *src,
+copy_run_tree(struct sftp_conn *from, struct sftp_conn *to, const char *src,
     const char *dst, const Attrib *a, const struct copy_flags *flags)
 {
 	char *canon = sftp_realpath(from != NULL ? from : to,

@@ -31,7 +31,7 @@ file_may_hurry(const struct file *f, const struct stream *s)
 	if (file_is_target(f, s) && f->item.copy->flags.preserve &&
 	    (s->conn->exts & SFTP_EXT_LIMITS) == 0)
 		return 0;
-	return !f->careful && !s->careful;
+	return !f->primary_only && !s->close_late;
 }
 
 void
@@ -183,7 +183,7 @@ let_go(struct file *f)
 	sftp_incomplete_end(f->incomplete);
 	f->incomplete = -1;
 	copy_item_closed(&f->item);
-	file_requested(f, f->ahead);
+	file_requested(f, f->unrequested);
 	if (f->fd != -1)
 		close(f->fd);
 	TAILQ_FOREACH_SAFE(r, &f->lost, entry, next)
@@ -197,11 +197,11 @@ end(struct file *f)
 	f->item.failed = file_is_bad(f);
 	if (f->item.failed && interrupted && (f->ended == UINT64_MAX ||
 	    file_there(f) < MAXIMUM(f->ended, f->size)))
-		sftp_incomplete_say(f->incomplete);
+		sftp_incomplete_print_one(f->incomplete);
 	let_go(f);
 	copy_item_end(&f->item);
-	while (f->setstats-- != 0)
-		error("remote fsetstat: %s", fx2txt(f->setstat));
+	while (f->setstats_failed-- != 0)
+		error("remote fsetstat: %s", fx2txt(f->setstat_status));
 	if (f->item.failed)
 		say_failed(f);
 }
@@ -215,7 +215,7 @@ again(struct file *f)
 	debug("\"%s\" is copied again", f->item.src);
 	let_go(f);
 	file_reset(f);
-	f->careful |= !put_off;
+	f->primary_only |= !put_off;
 	if (put_off)
 		copy_item_put_off(&f->item);
 	else
@@ -326,7 +326,7 @@ least_busy(const struct copy *copy)
 
 	for (i = 1; i < copy->nstreams; i++) {
 		if (copy->streams[i]->state == STREAM_UP &&
-		    copy->streams[i]->ahead < best->ahead)
+		    copy->streams[i]->unrequested < best->unrequested)
 			best = copy->streams[i];
 	}
 	return best;
@@ -350,11 +350,11 @@ begin(struct file *f)
 	if (f->size >= FILE_LARGE)
 		copy->wants_more = 1;
 	if (copy->kind != COPY_CROSS && f->size < FILE_LARGE &&
-	    !copy->flags.resume && !f->careful)
+	    !copy->flags.resume && !f->primary_only)
 		f->home = least_busy(copy);
 	f->target = copy->kind == COPY_CROSS ? copy->streams[1] : f->home;
-	f->ahead = MAXIMUM(f->size, SFTP_INFLIGHT_LEAST);
-	f->home->ahead += f->ahead;
+	f->unrequested = MAXIMUM(f->size, SFTP_INFLIGHT_LEAST);
+	f->home->unrequested += f->unrequested;
 	f->buflen = copy->kind == COPY_PUT ? f->home->conn->upload_buflen :
 	    f->home->conn->download_buflen;
 	if (copy->kind == COPY_CROSS)

@@ -7,8 +7,9 @@
 #include "copy-stream.h"
 
 /*
- * An item that is a file: OPENING > COMPARING (-Z) > MOVING > CHECKING (if the
- * source may have changed) > ENDING > done.
+ * Copies a file, which is an item, by copy-file.c, -data.c, -target.c and
+ * -compare.c: OPENING > COMPARING (-Z) > MOVING > CHECKING (if the source may
+ * have changed) > ENDING > done.
  *
  * While MOVING, ranges of bytes are requested in order, over one stream or
  * several. Once all have been answered, the file is settled: what is wrong with
@@ -45,7 +46,7 @@ struct part {
 	enum part_state state;
 	struct handle handle;
 	uint64_t at, end;	/* offsets: what of it is not requested yet */
-	uint64_t asked;		/* bytes that are, and not yet copied */
+	uint64_t asked;		/* bytes requested, not yet copied */
 };
 
 /* A range that has to be requested again */
@@ -67,13 +68,12 @@ struct compare {
 
 struct file {
 	struct item item;	/* must be the first field */
-	int careful;		/* 1: CLOSE is sent after all replies, and
-				 * only the primary is used */
+	int primary_only;	/* 1: and its CLOSE waits for all replies */
 
 	/* file_reset() clears what follows. */
 	enum file_phase phase;
 
-	struct part part[COPY_STREAMS];	/* by the stream's index */
+	struct part part[COPY_STREAMS_MAX];	/* by the stream's index */
 	struct stream *home;	/* on which it began */
 	struct stream *target;	/* the same, or that of the other server */
 	int fd;			/* local file, or -1 */
@@ -82,7 +82,7 @@ struct file {
 
 	uint64_t size;		/* bytes of the source; 0: unknown */
 	uint64_t next;		/* offset of the first byte not requested */
-	uint64_t ahead;		/* bytes that count in a stream's `ahead` */
+	uint64_t unrequested;	/* its bytes in the `unrequested` of `home` */
 	uint64_t gap;		/* first offset that failed, or UINT64_MAX */
 	uint64_t data_end;	/* offset behind the last byte moved */
 	uint64_t ended;		/* where the source ended, or UINT64_MAX */
@@ -90,9 +90,9 @@ struct file {
 	u_int reads, writes;	/* requests for data in flight */
 	u_int tail;		/* READs in flight behind the expected end */
 
-	int closed_early;	/* 1: CLOSE was sent before them */
-	u_int setstats;		/* FSETSTATs that failed, */
-	u_int setstat;		/* with this SSH2_FX_* */
+	int closed_early;	/* 1: CLOSE was sent before all answers */
+	u_int setstats_failed;	/* number of FSETSTATs that failed, */
+	u_int setstat_status;	/* the last with this SSH2_FX_* */
 	int redo;		/* 1: copy it again, with care */
 	int put_off;		/* 1: copy it again, when fewer are open */
 	int zero_length;	/* 1: a reply had no data */
@@ -147,8 +147,8 @@ int	 file_is_bad(const struct file *f);
 int	 file_may_hurry(const struct file *f, const struct stream *s);
 
 /*
- * Says that the target is incomplete from now on, for the names that are
- * printed if the program ends. Call it before the target is opened: a signal
+ * Notes that the target is incomplete from now on, if it is of a tree: its name
+ * is printed if the program ends. Call it before the target is opened: a signal
  * may end the program as soon as it is there.
  */
 void	 file_begin_target(struct file *f);
@@ -188,12 +188,12 @@ uint64_t file_there(const struct file *f);
  * Chooses the next range of the file for a stream, whose part is p. Returns its
  * length and sets *offset, or returns 0 if there is none now.
  */
-size_t	 file_range(struct file *f, struct part *p, uint64_t *offset);
+size_t	 file_take_range(struct file *f, struct part *p, uint64_t *offset);
 
 /* Returns 1 if there may be ranges that are not requested, else 0. */
 int	 file_has_range(const struct file *f);
 
-/* Notes that len bytes are requested, of those that are ahead. */
+/* Notes that len of the unrequested bytes are requested. */
 void	 file_requested(struct file *f, size_t len);
 
 /* Notes that len bytes from an offset on have been copied. */

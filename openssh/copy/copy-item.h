@@ -15,6 +15,12 @@
 #include "sftp-common.h"
 #include "sftp-conn.h"
 
+/*
+ * A copy as a tree of items, which are files and directories. Items are started
+ * in the order in which stock copies them, and shown to the user in that order.
+ * Several are in progress at once.
+ */
+
 struct item;
 struct stat;
 struct stream;
@@ -22,13 +28,7 @@ struct stream;
 extern volatile sig_atomic_t interrupted;	/* 1: by the user */
 
 /* Most streams of a copy */
-#define COPY_STREAMS	8
-
-/*
- * A copy, and its items: files and directories, as a tree. Items are started in
- * the order in which stock copies them, and shown to the user in that order.
- * Several are in progress at once.
- */
+#define COPY_STREAMS_MAX	8
 
 enum copy_kind {
 	COPY_GET,		/* from the server of stream 0 */
@@ -98,13 +98,12 @@ struct copy {
 	enum copy_kind kind;
 	struct copy_flags flags;
 	int tree;		/* 1: it began with a directory */
-	struct stream *streams[COPY_STREAMS];
+	struct stream *streams[COPY_STREAMS_MAX];
 	u_int nstreams;
 	struct item *root;
 	struct items sending;	/* items that may have requests to send */
 	struct items writers;	/* items that write to a local file */
-	u_int open;		/* items with an open handle or descriptor, or
-				 * that have asked for one */
+	u_int open;		/* items that hold or await a handle or fd */
 	u_int open_max;		/* most of them now */
 	u_int open_limit;	/* most of them ever */
 	u_int descriptors;	/* that it may use */
@@ -130,7 +129,7 @@ struct item *copy_item_new(struct copy *copy, struct item *parent,
 /* Returns the first item that is pending, or NULL. */
 struct item *copy_item_next(struct copy *copy);
 
-/* Returns the item that is shown next. */
+/* Returns the item that is shown next; prints directories on the way. */
 struct item *copy_item_front(struct copy *copy);
 
 /* Starts an item. */
@@ -179,9 +178,9 @@ void	 copy_item_closed(struct item *item);
 void	 copy_item_granted(struct copy *copy);
 
 /*
- * Takes note that what an item opens was refused, while that many others were
- * open which it may be scarce for. Returns 1 if the item is to be put off until
- * fewer are open, and 0 if the refusal is final.
+ * Notes that a handle or descriptor was refused to an item while `others` of
+ * them were open. Returns 1 if the item is to be put off until fewer are open,
+ * and 0 if the refusal is final, as it is if others is 0.
  */
 int	 copy_item_refused(struct item *item, u_int others);
 

@@ -71,7 +71,7 @@ struct further {
 
 struct copy_more {
 	u_int n;		/* streams that were started */
-	struct further further[COPY_STREAMS - 1];
+	struct further further[COPY_STREAMS_MAX - 1];
 	arglist argv;		/* the program that starts one */
 	int is_ssh;		/* 1: it is ssh, else a server (-D) */
 };
@@ -198,32 +198,32 @@ start_program(char *const argv[], int *fd, pid_t *pid)
  * before.
  */
 static void
-end_program(const struct copy_more *more, struct further *f, int logs_in)
+end_program(const struct copy_more *more, struct further *x, int logs_in)
 {
-	if (f->pid <= 0)
+	if (x->pid <= 0)
 		return;
 	if (!more->is_ssh)
-		kill(f->pid, SIGKILL);
+		kill(x->pid, SIGKILL);
 	else if (!logs_in)
-		kill(f->pid, SIGTERM);
-	if (waitpid(f->pid, NULL, more->is_ssh ? WNOHANG : 0) != 0)
-		f->pid = -1;
+		kill(x->pid, SIGTERM);
+	if (waitpid(x->pid, NULL, more->is_ssh ? WNOHANG : 0) != 0)
+		x->pid = -1;
 }
 
 void
 copy_more_free(struct copy_more *more)
 {
-	struct further *f;
+	struct further *x;
 	int logs_in;
 
 	if (more == NULL)
 		return;
-	for (f = more->further; f < more->further + more->n; f++) {
-		logs_in = f->s->state == STREAM_OPENING;
-		stream_lose(f->s, NULL);
-		end_program(more, f, logs_in);
-		free(f->item.dst);
-		stream_free(f->s);
+	for (x = more->further; x < more->further + more->n; x++) {
+		logs_in = x->s->state == STREAM_OPENING;
+		stream_lose(x->s, NULL);
+		end_program(more, x, logs_in);
+		free(x->item.dst);
+		stream_free(x->s);
 	}
 	freeargs(&more->argv);
 	free(more);
@@ -231,26 +231,26 @@ copy_more_free(struct copy_more *more)
 
 /* Chooses another target. */
 static void
-leave(struct further *f)
+leave(struct further *x)
 {
-	free(f->item.dst);
-	f->item.dst = NULL;
-	f->looks = 0;
-	f->primary = 0;
-	f->targets++;
+	free(x->item.dst);
+	x->item.dst = NULL;
+	x->looks = 0;
+	x->primary = 0;
+	x->targets++;
 }
 
 /* Ends the check. */
 static void
-decide(struct further *f, int same)
+decide(struct further *x, int same)
 {
 	if (!same) {
-		stream_lose(f->s, "it does not see the same files");
+		stream_lose(x->s, "it does not see the same files");
 		return;
 	}
-	debug("stream %u is used", f->s->index);
-	f->s->state = STREAM_UP;
-	f->s->since_s = monotime_double();
+	debug("stream %u is used", x->s->index);
+	x->s->state = STREAM_UP;
+	x->s->since_s = monotime_double();
 }
 
 /*
@@ -260,37 +260,37 @@ decide(struct further *f, int same)
 static void
 got_primary(struct request *req, struct reply *reply)
 {
-	struct further *f = (struct further *)req->item;
-	uint64_t before = f->primary;
+	struct further *x = (struct further *)req->item;
+	uint64_t before = x->primary;
 	int wrong;
 
-	if (f->s->state != STREAM_UNCHECKED)
+	if (x->s->state != STREAM_UNCHECKED)
 		return;
-	f->primary = reply->a.size;
-	wrong = f->last < before || f->last > f->primary;
-	if (f->looks++ == 0)
-		f->first = f->last;
-	if (!wrong && f->last > f->first)
-		decide(f, 1);
-	else if (wrong && ++f->wrong == WRONG_MAX)
-		decide(f, 0);
-	else if (wrong || f->looks == LOOKS_MAX)
-		leave(f);
+	x->primary = reply->a.size;
+	wrong = x->last < before || x->last > x->primary;
+	if (x->looks++ == 0)
+		x->first = x->last;
+	if (!wrong && x->last > x->first)
+		decide(x, 1);
+	else if (wrong && ++x->wrong == WRONG_MAX)
+		decide(x, 0);
+	else if (wrong || x->looks == LOOKS_MAX)
+		leave(x);
 	/* The server may keep what it told for a while. */
-	f->pause_s = MINIMUM(MAXIMUM(2 * f->pause_s, PAUSE_S), PAUSE_MAX_S);
-	f->next_s = monotime_double() + f->pause_s;
+	x->pause_s = MINIMUM(MAXIMUM(2 * x->pause_s, PAUSE_S), PAUSE_MAX_S);
+	x->next_s = monotime_double() + x->pause_s;
 }
 
 static void
 got_target(struct request *req, struct reply *reply)
 {
-	struct further *f = (struct further *)req->item;
+	struct further *x = (struct further *)req->item;
 
 	if (reply->lost)
 		return;
-	f->last = reply->a.size;
-	copy_send(f->item.copy->streams[0], &f->item, SSH2_FXP_STAT,
-	    got_primary, &(struct body){ .path = f->item.dst });
+	x->last = reply->a.size;
+	copy_send(x->item.copy->streams[0], &x->item, SSH2_FXP_STAT,
+	    got_primary, &(struct body){ .path = x->item.dst });
 }
 
 /* Returns 1 if two files may be the same, by what is told of the first. */
@@ -311,11 +311,11 @@ is_same(const Attrib *a, const Attrib *b)
 static void
 got_source(struct request *req, struct reply *reply)
 {
-	struct further *f = (struct further *)req->item;
+	struct further *x = (struct further *)req->item;
 
 	if (!reply->lost)
-		decide(f, reply->type == SSH2_FXP_ATTRS &&
-		    is_same(&f->item.a, &reply->a));
+		decide(x, reply->type == SSH2_FXP_ATTRS &&
+		    is_same(&x->item.a, &reply->a));
 }
 
 /*
@@ -328,7 +328,7 @@ choose(struct copy *copy, u_int targets)
 {
 	struct item *item, *next;
 	const struct file *file;
-	u_int ahead = copy->kind == COPY_GET ? 0 : 1U << MINIMUM(targets, 6);
+	u_int skip = copy->kind == COPY_GET ? 0 : 1U << MINIMUM(targets, 6);
 
 	TAILQ_FOREACH(item, &copy->sending, entry) {
 		file = file_of(item);
@@ -339,7 +339,7 @@ choose(struct copy *copy, u_int targets)
 	}
 	if ((item = copy_item_next(copy)) == NULL || !copy->tree)
 		return NULL;
-	while (ahead-- > 0 && (next = TAILQ_NEXT(item, sibling)) != NULL &&
+	while (skip-- > 0 && (next = TAILQ_NEXT(item, sibling)) != NULL &&
 	    next->state == ITEM_PENDING)
 		item = next;
 	return copy->kind == COPY_PUT || item->ops == &copy_file_ops ?
@@ -348,37 +348,37 @@ choose(struct copy *copy, u_int targets)
 
 /* Goes on with a check. At its end, the stream is up or lost. */
 static void
-look(struct copy *copy, struct further *f)
+look(struct copy *copy, struct further *x)
 {
 	int is_put = copy->kind == COPY_PUT;
 	const struct item *item;
 
-	f->item.copy = copy;
-	if (f->item.inflight != 0 || monotime_double() < f->next_s)
+	x->item.copy = copy;
+	if (x->item.inflight != 0 || monotime_double() < x->next_s)
 		return;
-	if (f->item.dst == NULL) {
-		if ((item = choose(copy, f->targets)) == NULL)
+	if (x->item.dst == NULL) {
+		if ((item = choose(copy, x->targets)) == NULL)
 			return;
-		f->item.dst = xstrdup(is_put ? item->dst : item->src);
-		f->item.a = item->a;
+		x->item.dst = xstrdup(is_put ? item->dst : item->src);
+		x->item.a = item->a;
 	}
-	copy_send(f->s, &f->item, SSH2_FXP_STAT,
+	copy_send(x->s, &x->item, SSH2_FXP_STAT,
 	    is_put ? got_target : got_source,
-	    &(struct body){ .path = f->item.dst });
+	    &(struct body){ .path = x->item.dst });
 }
 
 /* Makes a stream take part in a copy, at the place that its index tells. */
 static void
-join(struct copy *copy, struct further *f)
+join(struct copy *copy, struct further *x)
 {
-	if (f->s->state == STREAM_UP)
-		f->s->state = STREAM_UNCHECKED;
-	leave(f);
-	f->targets = f->wrong = 0;
-	f->next_s = f->pause_s = 0;
-	f->s->since_s = monotime_double();
-	f->s->ahead = 0;
-	copy->streams[copy->nstreams++] = f->s;
+	if (x->s->state == STREAM_UP)
+		x->s->state = STREAM_UNCHECKED;
+	leave(x);
+	x->targets = x->wrong = 0;
+	x->next_s = x->pause_s = 0;
+	x->s->since_s = monotime_double();
+	x->s->unrequested = 0;
+	copy->streams[copy->nstreams++] = x->s;
 }
 
 /* Starts one more stream. Returns 0, or -1 if that failed. */
@@ -386,23 +386,23 @@ static int
 start(struct copy *copy, struct copy_more *more)
 {
 	const struct sftp_conn *first = copy->streams[0]->conn;
-	struct further *f = &more->further[more->n];
+	struct further *x = &more->further[more->n];
 	int fd;
 
 	/* Files need descriptors, too. */
 	if (copy->descriptors < SPARE * (more->n + 2) ||
-	    start_program(more->argv.list, &fd, &f->pid) == -1)
+	    start_program(more->argv.list, &fd, &x->pid) == -1)
 		return -1;
-	f->conn = *first;
-	f->conn.fd_in = f->conn.fd_out = fd;
-	f->conn.msg_id = 1;
-	f->conn.ahead = NULL;
-	f->conn.more = NULL;
-	sftp_inflight_init(&f->conn.depth, first->depth.fixed,
+	x->conn = *first;
+	x->conn.fd_in = x->conn.fd_out = fd;
+	x->conn.msg_id = 1;
+	x->conn.ahead = NULL;
+	x->conn.more = NULL;
+	sftp_inflight_init(&x->conn.depth, first->depth.fixed,
 	    first->depth.cw.base, first->depth.most, monotime_double());
-	f->s = stream_new(&f->conn, ++more->n, 0);
-	f->s->limited = copy->streams[0]->conn;
-	debug("stream %u is started", f->s->index);
+	x->s = stream_new(&x->conn, ++more->n, 0);
+	x->s->limited = copy->streams[0]->conn;
+	debug("stream %u is started", x->s->index);
 	return 0;
 }
 
@@ -425,22 +425,22 @@ patience(const struct copy *copy, const struct stream *s)
 
 /* Leaves a stream out that is late, and begins to check one that is open. */
 static void
-tend(struct copy *copy, struct further *f, double now)
+tend(struct copy *copy, struct further *x, double now)
 {
-	struct stream *s = f->s;
+	struct stream *s = x->s;
 
 	if (s->state >= STREAM_UNCHECKED && s->outstanding == 0)
 		s->since_s = now;
 	else if (now - s->since_s > patience(copy, s))
 		stream_lose(s, "it does not answer");
-	if (s->state == STREAM_LOST && !f->told) {
-		f->told = 1;
-		end_program(copy->streams[0]->conn->more, f, 0);
+	if (s->state == STREAM_LOST && !x->told) {
+		x->told = 1;
+		end_program(copy->streams[0]->conn->more, x, 0);
 		copy_item_stop(copy, s);
 	}
 	if (s->state == STREAM_UNCHECKED && copy->root->ready &&
 	    copy->wants_more && !copy->stopping)
-		look(copy, f);
+		look(copy, x);
 }
 
 void

@@ -157,7 +157,7 @@ broken(struct stream *s, const char *fmt, ...)
 
 /* Shows progress, and waits if there is a limit (-l). */
 static void
-moved(struct stream *s, struct bwlimit *limit, size_t len)
+show_and_limit(struct stream *s, struct bwlimit *limit, size_t len)
 {
 	refresh_progress_meter(0);
 	if (s->limited->limit_kbps > 0)
@@ -195,7 +195,7 @@ stream_write(struct stream *s)
 			return broken(s, "Couldn't send packet: %s",
 			    strerror(errno));
 		put(sshbuf_consume(s->out, n));
-		moved(s, &s->limited->bwlimit_out, n);
+		show_and_limit(s, &s->limited->bwlimit_out, n);
 	}
 	return 0;
 }
@@ -331,7 +331,7 @@ stream_read(struct stream *s)
 		return broken(s, "Couldn't read packet: %s", strerror(errno));
 	s->in_end += n;
 	s->since_s = monotime_double();
-	moved(s, &s->limited->bwlimit_in, n);
+	show_and_limit(s, &s->limited->bwlimit_in, n);
 	return take_messages(s);
 }
 

@@ -72,10 +72,10 @@ struct stream {
 	u_int handles;		/* that it has asked for, or has */
 	u_int granted;		/* that it has */
 	u_int proven;		/* most of these at a time */
-	uint64_t ahead;		/* bytes of its files, not requested yet */
+	uint64_t unrequested;	/* bytes of the files that began on it */
 	double since_s;		/* when it was started, or last sent anything */
 	struct sftp_conn *limited;	/* whose limit (-l) counts for it */
-	int careful;		/* 1: a CLOSE waits for what is before it */
+	int close_late;		/* 1: a CLOSE waits for what is before it */
 };
 
 /*

@@ -182,8 +182,8 @@ got_setstat(struct request *req, struct reply *reply)
 	struct file *f = file_of(req->item);
 
 	if (!reply->lost && reply->status != SSH2_FX_OK) {
-		f->setstat = reply->status;
-		f->setstats++;
+		f->setstat_status = reply->status;
+		f->setstats_failed++;
 	}
 	file_check(f);
 }
@@ -196,7 +196,7 @@ got_fsync(struct request *req, struct reply *reply)
 	file_check(file_of(req->item));
 }
 
-/* Cuts a target at a server to a size (UINT64_MAX: does not). */
+/* Completes a target at a server: cut to a size, unless it is UINT64_MAX. */
 static void
 finish_there(struct file *f, uint64_t size)
 {

@@ -11,11 +11,16 @@
 #include "misc.h"
 #include "sftp-inflight.h"
 
+/*
+ * What scp, sftp and sftp-client.c have of the copy engine: a session, copies,
+ * options, the requests that are sent with INIT, and further streams.
+ */
+
 struct copy_ahead;
 struct copy_more;
 struct sshbuf;
 
-/* The flags of sftp_download() and the like: 1 or 0 */
+/* Flags of sftp_download() and the like: 0 or 1; resume and print: also 2 */
 struct copy_flags {
 	int preserve, resume, fsync, inplace, print, follow;
 };
@@ -50,14 +55,10 @@ struct sftp_conn {
 	struct sftp_inflight depth;	/* bytes that may be in flight */
 	struct copy_ahead *ahead;	/* requests sent with INIT, or NULL */
 	struct copy_more *more;	/* further streams, or NULL */
-	uint64_t handles;	/* open handles that the server allows; 0: no
-				 * limit, if it announces limits */
+	uint64_t handles;	/* most open, by limits@openssh.com; 0: any */
 };
 
-/*
- * copy-engine.c: what sftp_download() and the like do, if the protocol has
- * version 3
- */
+/* copy-engine.c: what sftp_download() and the like do with version 3 */
 
 /* Starts what the engine knows of a connection whose options are set. */
 void	 copy_init(struct sftp_conn *conn, u_int num_requests);
@@ -71,12 +72,12 @@ void	 copy_free(struct sftp_conn *conn);
  * here; NULL: they are asked for. Returns 0, or -1 after an error that it has
  * logged.
  */
-int	 copy_file(struct sftp_conn *from, struct sftp_conn *to,
+int	 copy_run_file(struct sftp_conn *from, struct sftp_conn *to,
 	    const char *src, const char *dst, const Attrib *a,
 	    const struct copy_flags *flags);
 
 /* The same for a directory and all that is in it */
-int	 copy_tree(struct sftp_conn *from, struct sftp_conn *to,
+int	 copy_run_tree(struct sftp_conn *from, struct sftp_conn *to,
 	    const char *src, const char *dst, const Attrib *a,
 	    const struct copy_flags *flags);
 
@@ -100,10 +101,7 @@ extern int copy_ahead_off;	/* 1: none are sent (-X ahead=no) */
  */
 void	 copy_ahead_want(u_char type, const char *path);
 
-/*
- * Composes the next request to be sent with INIT. Returns 1, or 0 if there is
- * none left.
- */
+/* Composes the next request sent with INIT. Returns 1, or 0 if none is left. */
 int	 copy_ahead_next(struct sftp_conn *conn, struct sshbuf *m);
 
 /* Returns 1 if the request m need not be sent, as it was sent ahead, else 0. */
@@ -132,7 +130,7 @@ void	 copy_program_ssh(const char *ssh, char *const args[],
 /* The same for a command. It is ssh, or else a server (-D). */
 void	 copy_program(char *const argv[], int is_ssh);
 
-/* Number of streams that a copy may have: 1 to COPY_STREAMS */
+/* Number of streams that a copy may have: 1 to COPY_STREAMS_MAX */
 extern u_int copy_streams;
 
 #endif /* SFTP_CONN_H */

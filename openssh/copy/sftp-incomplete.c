@@ -57,7 +57,7 @@ sftp_incomplete_end(int i)
 }
 
 void
-sftp_incomplete_say(int i)
+sftp_incomplete_print_one(int i)
 {
 	const char *line;
 
@@ -66,18 +66,18 @@ sftp_incomplete_say(int i)
 }
 
 void
-sftp_incomplete_report(void)
+sftp_incomplete_print_all(void)
 {
 	int i;
 
 	for (i = 0; i < FILES_MAX; i++)
-		sftp_incomplete_say(i);
+		sftp_incomplete_print_one(i);
 }
 
 static void
 broken_pipe(int signo)
 {
-	sftp_incomplete_report();
+	sftp_incomplete_print_all();
 	ssh_signal(signo, SIG_DFL);
 	raise(signo);
 }

@@ -5,7 +5,7 @@
 #define SFTP_INCOMPLETE_H
 
 /*
- * The files that this process leaves incomplete should it end now. Their names
+ * Prints which files of a tree are incomplete if the process ends. Their names
  * are kept ready to print, as a signal handler may do that.
  */
 
@@ -19,10 +19,10 @@ int	 sftp_incomplete_begin(const char *path);
 void	 sftp_incomplete_end(int number);
 
 /* Prints the name of one file. */
-void	 sftp_incomplete_say(int number);
+void	 sftp_incomplete_print_one(int number);
 
 /* Prints the names of all. Async-signal-safe. */
-void	 sftp_incomplete_report(void);
+void	 sftp_incomplete_print_all(void);
 
 /*
  * Makes SIGPIPE print the names of all before it ends the process. If SIGPIPE

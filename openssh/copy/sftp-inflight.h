@@ -7,9 +7,9 @@
 #include "window-control.h"
 
 /*
- * How many requests of one sftp session may be in flight. Requests are credit
- * for the other end's data, so the controller of a channel's window says how
- * many bytes to have asked for. The round trip time is the time that it took
+ * How many bytes one sftp session may have asked for that are not yet written.
+ * Requests are credit for the other end's data, so the controller of a
+ * channel's window says how many. The round trip time is the time that it took
  * to open the file, when nothing else is in flight. Pure: times are seconds
  * (monotime_double()).
  */
@@ -46,7 +46,7 @@ void	 sftp_inflight_opened(struct sftp_inflight *d, double asked_s,
 /* Notes that a reply with len bytes of data came at now_s. */
 void	 sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s);
 
-/* Returns the bytes to have asked for: three BDPs. */
+/* Returns the controller's target (bytes), at most `most`. */
 uint64_t sftp_inflight_depth(const struct sftp_inflight *d);
 
 /* Notes that a request for len bytes is sent. */

@@ -13,7 +13,7 @@ u_int
 ssh_rtt_sent(struct ssh_rtt *ib, uint64_t now_us)
 {
 	ib->sent_us = now_us;
-	ib->due_us = ib->refused ? UINT64_MAX : now_us + SSH_RTT_LOST_US;
+	ib->due_us = ib->by_request ? UINT64_MAX : now_us + SSH_RTT_LOST_US;
 	ib->number = ++ib->asked;
 	memcpy(ib->ping, "path ", 5);
 	POKE_U64(ib->ping + 5, ib->number);
@@ -53,7 +53,7 @@ ssh_rtt_replied(struct ssh_rtt *ib, uint64_t now_us)
 	if (ib->replied == ib->asked)
 		return;
 	ib->replied++;
-	if (ib->refused)
+	if (ib->by_request)
 		ssh_rtt_answer(ib, ib->replied, now_us);
 }
 
@@ -63,7 +63,7 @@ ssh_rtt_pong(struct ssh_rtt *ib, const struct sshbuf *body, uint64_t now_us)
 	const u_char *d;
 	size_t len;
 
-	if (!ib->refused &&
+	if (!ib->by_request &&
 	    sshbuf_peek_string_direct(body, &d, &len) == 0 &&
 	    len == sizeof(ib->ping) && memcmp(d, ib->ping, len) == 0)
 		ssh_rtt_answer(ib, ib->number, now_us);

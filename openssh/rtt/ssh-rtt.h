@@ -35,8 +35,8 @@ struct sshbuf;
 
 /* All zero to start with */
 struct ssh_rtt {
-	int refused;		/* 1: probes are requests; 0: pings */
-	u_int asked;		/* number of requests sent, the probes too */
+	int by_request;		/* 1: probes are requests; 0: pings */
+	u_int asked;		/* probes, and sshd's global keepalives */
 	u_int replied;		/* number of those that were replied to */
 	u_int number;		/* of the probe in flight; 0: none */
 	u_char ping[SSH_RTT_PING_LEN];	/* string of the last probe's ping */

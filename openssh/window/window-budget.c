@@ -19,9 +19,9 @@ window_budget_init(struct window_budget *b, uint32_t limit, uint32_t base)
 static void
 set_want(struct window_budget *b, struct window_budget_share *s, uint32_t want)
 {
-	b->wants += (uint64_t)want - s->want;
-	b->wanting += (want != 0) - (s->want != 0);
-	s->want = want;
+	b->wants += (uint64_t)want - s->want_over;
+	b->wanting += (want != 0) - (s->want_over != 0);
+	s->want_over = want;
 }
 
 void
@@ -39,10 +39,10 @@ window_budget_ask(struct window_budget *b, struct window_budget_share *me,
 	uint64_t others = b->held - me->held, part, extra, out;
 
 	set_want(b, me, want > me->base ? want - me->base : 0);
-	part = MAXIMUM(b->pool - MINIMUM(b->pool, b->wants - me->want),
+	part = MAXIMUM(b->pool - MINIMUM(b->pool, b->wants - me->want_over),
 	    b->pool / MAXIMUM(b->wanting, 1));
 	/* What others hold beyond their part has to come back first. */
-	extra = MINIMUM(MINIMUM(me->want, part),
+	extra = MINIMUM(MINIMUM(me->want_over, part),
 	    b->pool - MINIMUM(b->pool, others));
 	out = outstanding > me->base ? outstanding - me->base : 0;
 	me->held = MAXIMUM(extra, out);

@@ -14,23 +14,23 @@
  */
 
 /*
- * Default limit (bytes) on the window of a channel, and on what all channels of
- * a connection have beyond their initial windows. It is what one sshbuf can
- * hold (SSHBUF_SIZE_MAX), and carries 10 Gbit/s over 100 ms.
+ * Default limit (bytes) on the window of a channel. The pool, which channels
+ * share beyond their initial windows, is this less one such window. It is what
+ * one sshbuf can hold (SSHBUF_SIZE_MAX), and carries 10 Gbit/s over 100 ms.
  */
 #define WINDOW_BUDGET_DEFAULT	(128 * 1024 * 1024)
 
 /* A channel's. All zero but for the base to start with. */
 struct window_budget_share {
 	uint32_t base;		/* bytes, guaranteed */
-	uint32_t want;		/* bytes over base asked for */
+	uint32_t want_over;	/* bytes asked for beyond base */
 	uint32_t held;		/* bytes over base, reserved or still out */
 };
 
 struct window_budget {
 	uint32_t limit;		/* bytes: most that one window may have */
 	uint32_t pool;		/* bytes over the bases, for all together */
-	u_int wanting;		/* number of shares whose want is not 0 */
+	u_int wanting;		/* number of shares whose want_over is not 0 */
 	uint64_t wants;		/* bytes, sum over all shares */
 	uint64_t held;		/* bytes, sum over all shares */
 };

@@ -26,13 +26,13 @@ sample_push(struct window_control *cw)
 	cw->samples[cw->head] = cw->now;
 }
 
-/* Returns v0 + (v1 - v0) * part / whole. Counters may wrap. */
+/* Returns value * part / whole, but at most the value. */
 static uint64_t
-interpolate(uint64_t v0, uint64_t v1, uint64_t part, uint64_t whole)
+scale(uint64_t value, uint64_t part, uint64_t whole)
 {
 	if (part >= whole)
-		return v1;
-	return v0 + (uint64_t)((double)(v1 - v0) * part / whole);
+		return value;
+	return (double)value * part / whole;
 }
 
 /*
@@ -54,10 +54,10 @@ history_at(const struct window_control *cw, uint64_t t_us,
 			continue;
 		part = t_us - s->t_us;
 		whole = next->t_us - s->t_us;
-		at->consumed = interpolate(s->consumed, next->consumed,
-		    part, whole);
-		at->received = interpolate(s->received, next->received,
-		    part, whole);
+		at->consumed = s->consumed +
+		    scale(next->consumed - s->consumed, part, whole);
+		at->received = s->received +
+		    scale(next->received - s->received, part, whole);
 		return;
 	}
 	*at = *next;
@@ -96,15 +96,15 @@ standing_backlog(const struct window_control *cw, uint64_t interval_us)
  * is a backlog: then the consumer is slow.
  */
 static int
-had_no_credit(const struct window_control *cw, uint64_t came,
+lacked_credit(const struct window_control *cw, uint64_t came,
     uint64_t interval_us)
 {
-	if (came < WINDOW_LAG &&
-	    standing_backlog(cw, interval_us) >= WINDOW_LAG)
+	if (came < WINDOW_LAG_BYTES &&
+	    standing_backlog(cw, interval_us) >= WINDOW_LAG_BYTES)
 		return 1;
 	return !cw->bounded && cw->starved_us != 0 &&
 	    cw->now.t_us - cw->starved_us < 2 * interval_us &&
-	    cw->now.backlog < WINDOW_LAG;
+	    cw->now.backlog < WINDOW_LAG_BYTES;
 }
 
 /* Ages the best deliveries by the round trips that have passed. */
@@ -116,7 +116,7 @@ age(struct window_control *cw, uint64_t came, uint64_t interval_us)
 	if (shift == 0)
 		return;
 	cw->round_us = cw->now.t_us;
-	if (had_no_credit(cw, came, interval_us))
+	if (lacked_credit(cw, came, interval_us))
 		return;
 	for (i = WINDOW_ROUNDS; i-- > 0;)
 		cw->best[i] = i >= shift ? cw->best[i - shift] : 0;
@@ -165,26 +165,27 @@ static void
 decide(struct window_control *cw, const struct rtt_in_use *rtt,
     uint64_t interval_us)
 {
+	/* With 2 * bdp of headroom, a target is 3 * bdp at most: 32 bits. */
 	uint64_t bdp = MINIMUM(cw->bdp, UINT32_MAX / 3);
 	uint64_t least_us = MINIMUM(rtt->least_us, rtt->rtt_us);
 	uint64_t headroom = rtt->inband && !growing(cw) ? bdp : 2 * bdp;
 	uint64_t want;
 
-	cw->limited = WINDOW_PATH;
+	cw->limited = WINDOW_BY_PATH;
 	if (!cw->bounded && headroom > WINDOW_HEADROOM_MAX) {
 		headroom = WINDOW_HEADROOM_MAX;
-		cw->limited = WINDOW_PEER;
+		cw->limited = WINDOW_BY_PEER;
 	}
-	if (standing_backlog(cw, interval_us) >= WINDOW_LAG) {
+	if (standing_backlog(cw, interval_us) >= WINDOW_LAG_BYTES) {
 		/* Buffer no more for a lagging reader than stock does. */
 		headroom = MINIMUM(headroom, cw->base);
-		cw->limited = WINDOW_READER;
+		cw->limited = WINDOW_BY_READER;
 	}
 	want = MINIMUM(bdp + headroom,
-	    interpolate(0, 3 * bdp, least_us, rtt->rtt_us));
+	    scale(3 * bdp, least_us, rtt->rtt_us));
 	if (want <= cw->base) {
 		want = cw->base;
-		cw->limited = WINDOW_BASE;
+		cw->limited = WINDOW_BY_BASE;
 	}
 	cw->target = want;
 }
@@ -226,7 +227,7 @@ window_update(struct window_control *cw, const struct window_facts *facts)
 
 	if (cw->rtt_us == 0) {
 		cw->target = cw->base;
-		cw->limited = WINDOW_BASE;
+		cw->limited = WINDOW_BY_BASE;
 	} else {
 		measure(cw, interval_us);
 		decide(cw, &facts->rtt, interval_us);
@@ -277,7 +278,7 @@ window_decide(struct window_control *cw, struct window_budget *budget,
 	    SSHBUF_SIZE_MAX), MINIMUM(outstanding, UINT32_MAX));
 	if (cw->target > limit) {
 		cw->target = limit;
-		cw->limited = WINDOW_BUDGET;
+		cw->limited = WINDOW_BY_BUDGET;
 	}
 	return window_credit(cw, facts->window, facts->maxpacket);
 }

@@ -10,7 +10,7 @@
 /*
  * The controller of one channel's receive window. Pure: the bytes consumed, the
  * backlog, the RTT and the time go in; a target window and the credit to grant
- * come out. No socket, clock or log in here.
+ * come out. Channels call window_decide(), sftp only window_update().
  *
  *	target   = bdp + headroom, at least base, at most the limit
  *	bdp      = the most delivered in one of the last few round trips
@@ -63,7 +63,7 @@
  * local consumer is the limit, not the path. One turn of the main loop may read
  * 256 KiB, so anything less can be ordinary scheduling.
  */
-#define WINDOW_LAG		(256 * 1024)
+#define WINDOW_LAG_BYTES	(256 * 1024)
 
 /*
  * A quantum of credit is 1/WINDOW_QUANTUM of the window. Adjusts are no smaller
@@ -73,11 +73,11 @@
 
 /* What decided the target */
 enum window_limited {
-	WINDOW_BASE,		/* the initial window suffices, or no RTT */
-	WINDOW_PATH,		/* BDP plus headroom */
-	WINDOW_PEER,		/* the peer's buffers bound the headroom */
-	WINDOW_READER,		/* the local consumer lags behind the path */
-	WINDOW_BUDGET		/* what all channels may have */
+	WINDOW_BY_BASE,		/* the initial window suffices, or no RTT */
+	WINDOW_BY_PATH,		/* BDP plus headroom */
+	WINDOW_BY_PEER,		/* the peer's buffers bound the headroom */
+	WINDOW_BY_READER,	/* the local consumer lags behind the path */
+	WINDOW_BY_BUDGET	/* what all channels may have */
 };
 
 /* The counters at a time, at which an interval starts */

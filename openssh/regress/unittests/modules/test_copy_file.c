@@ -133,7 +133,7 @@ request(struct world *w, u_int stream)
 	uint64_t chunk;
 
 	r->stream = stream;
-	r->len = file_range(&w->f, &w->f.part[stream], &r->offset);
+	r->len = file_take_range(&w->f, &w->f.part[stream], &r->offset);
 	if (r->len == 0)
 		return 0;
 	ASSERT_INT_EQ(r->len <= w->f.buflen, 1);

@@ -373,7 +373,8 @@ slow_reader(void)
 			link_run(&l);
 			/* The window follows the reader, not the link. */
 			ASSERT_U64_LE(l.backlog_end_max,
-			    BASE + WINDOW_LAG + l.reader * STEPS_PER_RTT / 4);
+			    BASE + WINDOW_LAG_BYTES +
+			    l.reader * STEPS_PER_RTT / 4);
 			ASSERT_U64_LE(l.cw.target, BASE +
 			    l.reader * STEPS_PER_RTT * 11 / 10 + PACKET);
 		}

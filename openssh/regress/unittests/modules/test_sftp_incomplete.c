@@ -44,7 +44,7 @@ printed(void (*f)(int), int i, char *text, size_t len)
 static void
 report(int i)
 {
-	sftp_incomplete_report();
+	sftp_incomplete_print_all();
 }
 
 void
@@ -58,17 +58,20 @@ test_sftp_incomplete(void)
 
 	TEST_START("sftp incomplete: what is said of files");
 	ASSERT_INT_NE(i = sftp_incomplete_begin("a\033b"), -1);
-	ASSERT_INT_GT(printed(sftp_incomplete_say, i, text, sizeof(text)), 0);
+	ASSERT_INT_GT(printed(sftp_incomplete_print_one, i, text,
+	    sizeof(text)), 0);
 	ASSERT_STRING_EQ(text, first);
 	ASSERT_INT_NE(j = sftp_incomplete_begin("c"), -1);
 	ASSERT_INT_NE(i, j);
 	ASSERT_INT_GT(printed(report, 0, text, sizeof(text)), 0);
 	ASSERT_STRING_EQ(text, both);
 	sftp_incomplete_end(i);
-	ASSERT_INT_EQ(printed(sftp_incomplete_say, i, text, sizeof(text)), 0);
+	ASSERT_INT_EQ(printed(sftp_incomplete_print_one, i, text,
+	    sizeof(text)), 0);
 	/* Its place is free. */
 	ASSERT_INT_EQ(sftp_incomplete_begin("a\033b"), i);
-	ASSERT_INT_GT(printed(sftp_incomplete_say, i, text, sizeof(text)), 0);
+	ASSERT_INT_GT(printed(sftp_incomplete_print_one, i, text,
+	    sizeof(text)), 0);
 	ASSERT_STRING_EQ(text, first);
 	sftp_incomplete_end(i);
 	sftp_incomplete_end(j);
@@ -79,7 +82,8 @@ test_sftp_incomplete(void)
 	for (i = 0; i < FILES; i++)
 		ASSERT_INT_EQ(sftp_incomplete_begin("file"), i);
 	ASSERT_INT_EQ(sftp_incomplete_begin("file"), -1);
-	ASSERT_INT_EQ(printed(sftp_incomplete_say, -1, text, sizeof(text)), 0);
+	ASSERT_INT_EQ(printed(sftp_incomplete_print_one, -1, text,
+	    sizeof(text)), 0);
 	sftp_incomplete_end(-1);
 	ASSERT_INT_EQ(printed(report, 0, text, sizeof(text)), FILES *
 	    strlen("incomplete: \"file\"\r\n"));

@@ -26,10 +26,10 @@ static uint64_t now_us;
 static u_int last;			/* number of the last probe */
 
 static void
-start(int refused)
+start(int by_request)
 {
 	memset(&ib, 0, sizeof(ib));
-	ib.refused = refused;
+	ib.by_request = by_request;
 	now_us = 5000 * MS;
 }
 
@@ -170,15 +170,15 @@ static void
 rekeying(void)
 {
 	u_int voided;
-	int refused;
+	int by_request;
 
 	TEST_START("ssh rtt: rekeying voids the probe under way");
-	for (refused = 0; refused < 2; refused++) {
-		start(refused);
+	for (by_request = 0; by_request < 2; by_request++) {
+		start(by_request);
 		voided = sent(now_us);
 		/* A request can't get lost: the next one has to wait. */
 		ASSERT_INT_EQ(due(now_us + 1000ULL * SSH_RTT_LOST_US),
-		    !refused);
+		    !by_request);
 		ssh_rtt_void(&ib, voided);
 		ASSERT_INT_EQ(due(now_us), 1);
 		answer(now_us + 900 * MS);
@@ -211,13 +211,13 @@ rekeying(void)
 
 /* sshd sends requests in any order, and the peer answers them in that order. */
 static void
-in_order(uint64_t seed, int refused)
+in_order(uint64_t seed, int by_request)
 {
 	enum { PROBE = 1, OTHER } line[64];	/* not answered yet */
 	uint64_t asked_us = 0, rtt_us;
 	u_int n = 0, i, what, out = 0;
 
-	start(refused);
+	start(by_request);
 	for (i = 0; i < 20000; i++) {
 		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
 		what = (seed >> 40) % 16;
@@ -229,7 +229,7 @@ in_order(uint64_t seed, int refused)
 		} else if (what < 8 && due(now_us) && n < 32) {
 			sent(now_us);
 			asked_us = now_us;
-			if (refused)
+			if (by_request)
 				line[n++] = PROBE;
 			out = 1;
 		} else if (n > 0) {

@@ -144,8 +144,8 @@ expected(u_int n, u_int me, uint32_t want)
 	wanting = want != 0;
 	for (i = 0; i < n; i++) {
 		held += i == me ? 0 : s[i].held;
-		wants += i == me ? 0 : s[i].want;
-		wanting += i != me && s[i].want != 0;
+		wants += i == me ? 0 : s[i].want_over;
+		wanting += i != me && s[i].want_over != 0;
 	}
 	part = pool / MAXIMUM(wanting, 1);
 	if (wants < pool)

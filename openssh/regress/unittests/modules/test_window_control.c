@@ -74,7 +74,7 @@ initial_window(void)
 	ASSERT_U32_EQ(cw.target, BASE);
 	deliver(100000, 2000, 0, 0);
 	ASSERT_U32_EQ(cw.target, BASE);
-	ASSERT_INT_EQ(cw.limited, WINDOW_BASE);
+	ASSERT_INT_EQ(cw.limited, WINDOW_BY_BASE);
 	/* 1 GB/s, but in one burst of a whole window every 2 ms */
 	start(1);
 	for (i = 0; i < 1000; i++) {
@@ -118,15 +118,15 @@ rule(void)
 		deliver(t->rate, 10 * t->rtt_us / 1000, 0, t->rtt_us);
 		ASSERT_U64_GE(cw.bdp, bdp - bdp / 100);
 		ASSERT_U64_LE(cw.bdp, bdp + bdp / 100);
-		target_is(3 * cw.bdp, WINDOW_PATH);
+		target_is(3 * cw.bdp, WINDOW_BY_PATH);
 		start(0);
 		deliver(t->rate, 10 * t->rtt_us / 1000, 0, t->rtt_us);
 		ASSERT_U64_LE(cw.bdp, bdp + bdp / 100);
-		target_is(cw.bdp + WINDOW_HEADROOM_MAX, WINDOW_PEER);
+		target_is(cw.bdp + WINDOW_HEADROOM_MAX, WINDOW_BY_PEER);
 	}
 	start(0);		/* headroom is less than the 3 MiB */
 	deliver(10000, 1000, 0, 100000);
-	target_is(3 * cw.bdp, WINDOW_PATH);
+	target_is(3 * cw.bdp, WINDOW_BY_PATH);
 	TEST_DONE();
 }
 
@@ -157,19 +157,20 @@ queues(void)
 	for (i = 0; i < 3; i++) {
 		start(1);
 		queue(percent[i], 0, RATE, 2000);
-		target_is(3 * cw.bdp * 100 / (100 + percent[i]), WINDOW_PATH);
+		target_is(3 * cw.bdp * 100 / (100 + percent[i]),
+		    WINDOW_BY_PATH);
 	}
 	TEST_DONE();
 	TEST_START("window: by SSH's RTT 2 BDP, but 3 while delivery grows");
 	start(1);
 	queue(0, 1, RATE, 2000);
-	target_is(2 * cw.bdp, WINDOW_PATH);
+	target_is(2 * cw.bdp, WINDOW_BY_PATH);
 	queue(0, 1, RATE + RATE / 5, RTT_US / 1000);
-	target_is(2 * cw.bdp, WINDOW_PATH);
+	target_is(2 * cw.bdp, WINDOW_BY_PATH);
 	queue(0, 1, 2 * RATE, RTT_US / 1000);
-	target_is(3 * cw.bdp, WINDOW_PATH);
+	target_is(3 * cw.bdp, WINDOW_BY_PATH);
 	queue(0, 1, 2 * RATE, 5 * RTT_US / 1000);
-	target_is(2 * cw.bdp, WINDOW_PATH);
+	target_is(2 * cw.bdp, WINDOW_BY_PATH);
 	TEST_DONE();
 }
 
@@ -220,35 +221,35 @@ standing(void)
 	TEST_START("window: a reader lags if it did for a whole round trip");
 	/* Not before there was one */
 	start(1);
-	pieces(50000, 150, 2 * WINDOW_LAG);
-	ASSERT_INT_NE(cw.limited, WINDOW_READER);
-	pieces(50000, 20, WINDOW_LAG);
-	ASSERT_INT_EQ(cw.limited, WINDOW_READER);
+	pieces(50000, 150, 2 * WINDOW_LAG_BYTES);
+	ASSERT_INT_NE(cw.limited, WINDOW_BY_READER);
+	pieces(50000, 20, WINDOW_LAG_BYTES);
+	ASSERT_INT_EQ(cw.limited, WINDOW_BY_READER);
 	/* Nor once it kept up for a moment, between two samples */
-	pieces(50000, 5, WINDOW_LAG);
-	pieces(50000, 1, WINDOW_LAG - 1);
-	pieces(50000, 155, WINDOW_LAG);
-	ASSERT_INT_NE(cw.limited, WINDOW_READER);
-	pieces(50000, 20, WINDOW_LAG);
-	ASSERT_INT_EQ(cw.limited, WINDOW_READER);
+	pieces(50000, 5, WINDOW_LAG_BYTES);
+	pieces(50000, 1, WINDOW_LAG_BYTES - 1);
+	pieces(50000, 155, WINDOW_LAG_BYTES);
+	ASSERT_INT_NE(cw.limited, WINDOW_BY_READER);
+	pieces(50000, 20, WINDOW_LAG_BYTES);
+	ASSERT_INT_EQ(cw.limited, WINDOW_BY_READER);
 	/* Nor by a history that is too short, as the RTT jumps */
 	start(1);
-	deliver(1000000, 100, WINDOW_LAG, 5000);
-	ASSERT_INT_EQ(cw.limited, WINDOW_READER);
-	deliver(1000000, 150, WINDOW_LAG, 200000);
-	ASSERT_INT_NE(cw.limited, WINDOW_READER);
-	deliver(1000000, 60, WINDOW_LAG, 200000);
-	ASSERT_INT_EQ(cw.limited, WINDOW_READER);
+	deliver(1000000, 100, WINDOW_LAG_BYTES, 5000);
+	ASSERT_INT_EQ(cw.limited, WINDOW_BY_READER);
+	deliver(1000000, 150, WINDOW_LAG_BYTES, 200000);
+	ASSERT_INT_NE(cw.limited, WINDOW_BY_READER);
+	deliver(1000000, 60, WINDOW_LAG_BYTES, 200000);
+	ASSERT_INT_EQ(cw.limited, WINDOW_BY_READER);
 	TEST_DONE();
 	TEST_START("window: at most the base more while the reader lags");
 	start(1);
 	deliver(40000, 2000, 0, RTT_US);
 	ASSERT_U32_GE(cw.target, 8000000 + 3 * MIB);
-	deliver(40000, 2000, WINDOW_LAG, RTT_US);
-	target_is(cw.bdp + BASE, WINDOW_READER);
+	deliver(40000, 2000, WINDOW_LAG_BYTES, RTT_US);
+	target_is(cw.bdp + BASE, WINDOW_BY_READER);
 	ASSERT_U64_LE(cw.bdp, 8000000 + 80000);
 	/* and its window goes as it slows down */
-	deliver(4000, 2000, WINDOW_LAG, RTT_US);
+	deliver(4000, 2000, WINDOW_LAG_BYTES, RTT_US);
 	ASSERT_U32_LE(cw.target, 800000 + 8000 + BASE);
 	TEST_DONE();
 }
@@ -525,7 +526,7 @@ decisions(void)
 	}
 	ASSERT_U32_GT(a.cw.target, 28 * MIB);
 	ASSERT_U32_EQ(b.cw.target, 8 * MIB);
-	ASSERT_INT_EQ(b.cw.limited, WINDOW_BUDGET);
+	ASSERT_INT_EQ(b.cw.limited, WINDOW_BY_BUDGET);
 	/* It tells the budget what is out: at most 2^32-1 bytes. */
 	b.facts.backlog = 3 * MIB;
 	step(&b, 1000, 0);
