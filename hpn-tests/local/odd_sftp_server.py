@@ -36,6 +36,9 @@ or always:
     few             it allows NUMBER handles, and has no more
     refuses         it has NUMBER handles, says that it has 1000, and refuses
                     more with the status FILE, once it has truncated the file
+    shares          it has NUMBER handles for all that write to LOG together
+    stops           the client gets a SIGINT before the first reply to a MKDIR
+                    or OPENDIR
     no-limit        it says that there is none: 0
     one-by-one      it takes a request once it has sent the last reply, and
                     few replies fit into the socket that nobody has read
@@ -48,6 +51,7 @@ were open at once, the most files that were incomplete, and the most files that
 were open for reading while a large one was.
 """
 
+import fcntl
 import glob
 import os
 import select
@@ -198,6 +202,10 @@ class Server:
             time.sleep(0.05)
         kind = m.number(">B")
         self.transfer = kind in (READ, WRITE)
+        if self.fault == "stops" and kind in (MKDIR, OPENDIR):
+            os.kill(os.getppid(), signal.SIGINT)
+            time.sleep(0.5)
+            self.fault = None
         number = m.number()
         if kind == INIT:
             extensions = b"" if self.fault == "no-limits" else \
@@ -229,6 +237,20 @@ class Server:
         except (OSError, KeyError):     # the latter for a handle
             self.status(number, FAILURE)
 
+    def share(self, more):
+        """Takes more handles of those that all servers have together, if
+        there are so many."""
+        if self.fault != "shares":
+            return
+        with open(self.log + ".shared", "a+") as f:
+            fcntl.flock(f, fcntl.LOCK_EX)
+            f.seek(0)
+            count = int(f.read() or 0) + more
+            if count > self.number:
+                raise OSError
+            f.truncate(0)
+            f.write(str(count))
+
     def one(self, kind, number, m):
         if kind == EXTENDED:
             if m.string() != b"limits@openssh.com" or \
@@ -255,6 +277,7 @@ class Server:
             if self.fault == "few" and \
                     len(self.names) + len(self.handles) >= self.number:
                 raise OSError
+            self.share(1)
             if self.fault == "refuses" and \
                     len(self.names) + len(self.handles) >= self.number:
                 if flags & TRUNCATE:
@@ -278,6 +301,7 @@ class Server:
             self.reply(HANDLE, number, string(handle))
         elif kind == CLOSE:
             handle = m.string()
+            self.share(-1)
             failed = self.fault == "close-fails" and handle in self.writing
             self.writing.discard(handle)
             self.large.discard(handle)

@@ -13,8 +13,9 @@ import pytest
 
 from loopback import Peak
 from sftp_tools import (HERE, OURS, STOCK, SERVER,     # noqa: F401
-                        SMALL, client, content, copy, digests, named, odd,
-                        program, run, scp, scp_argv, torn)
+                        SMALL, client, content, copy, digests,
+                        hears_interrupts, named, odd, program, run, scp,
+                        scp_argv, torn)
 
 ODD = os.path.join(HERE, "odd_sftp_server.py")
 BAD_STREAM = os.path.join(HERE, "bad_stream.py")
@@ -165,6 +166,31 @@ def test_target_that_has_not_closed(tmp_path, status):
     assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
                 "-rp") == (0, "")
     assert digests(tmp_path / "copy") == digests(tree)
+
+
+@BOTH
+@pytest.mark.parametrize("number", [2, 6])
+def test_streams_share_handles(tmp_path, odd, direction, number):
+    """What one stream is refused, others have. A file is tried again until no
+    other is open."""
+    tree = flat(tmp_path / "tree", 120, 20000)
+    assert copy(tmp_path, "scp", direction, odd("shares", number), tree,
+                tmp_path / "copy", "-rXstreams=4") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
+@BOTH
+def test_interrupt_before_the_names(tmp_path, odd, direction):
+    """^C while a directory is made or opened: none of its names follows."""
+    tree = nested(tmp_path / "tree", dirs=30, files=1, levels=1)
+    argv, batch = client("sftp", direction, odd("stops"), tree,
+                         tmp_path / "copy", "-r")
+    done = subprocess.run(argv, cwd=tmp_path, input=batch, text=True,
+                          capture_output=True, timeout=300,
+                          preexec_fn=hears_interrupts)
+    assert done.returncode == 1
+    flights = (tmp_path / "log.flights").read_text().split()
+    assert flights.count("12") + flights.count("14") <= 1  # READDIR, MKDIR
 
 
 def preload(tmp_path, source):
@@ -352,6 +378,37 @@ def test_two_names_of_one_file(tmp_path, odd, tool, link, first, last):
     assert digests(into / "tree") == digests(tree)
     flights = (tmp_path / "log.flights").read_text().split()
     assert flights.count("3") == 22         # OPEN
+
+
+def test_a_name_that_waits_ends_no_bound(tmp_path, odd):
+    """The second of two names of a file waits. Files are copied meanwhile, and
+    not all names are read before."""
+    tree, into = flat(tmp_path / "tree", 3000, 10), tmp_path / "into"
+    (into / "tree").mkdir(parents=True)
+    (into / "tree" / "2999").touch()
+    os.link(into / "tree" / "2999", into / "tree" / "2998")
+    assert copy(tmp_path, "sftp", "get", odd("few", 1000), tree, into,
+                "-r") == (0, "")
+    flights = (tmp_path / "log.flights").read_text().split()
+    last = max(i for i, kind in enumerate(flights) if kind == "12")  # READDIR
+    assert flights[:last].count("3") > 1000             # OPEN
+
+
+def test_target_that_cannot_be_truncated(tmp_path):
+    """As stock, which opens it with O_TRUNC: it keeps what it has."""
+    (tmp_path / "source").write_text("new")
+    (tmp_path / "copy").write_text("old, and longer")
+    library = preload(tmp_path, """
+        #include <errno.h>
+        #include <sys/types.h>
+        int ftruncate(int fd, off_t len) { errno = EPERM; return -1; }
+        int ftruncate64(int fd, off_t len) { errno = EPERM; return -1; }""")
+    argv, batch = client("sftp", "get", SERVER, tmp_path / "source",
+                         tmp_path / "copy", "")
+    status, error = run(argv, tmp_path, input=batch, env={
+        **os.environ, "LD_PRELOAD": library})
+    assert status == 1 and "Operation not permitted" in error, error
+    assert (tmp_path / "copy").read_text() == "old, and longer"
 
 
 # As stock

@@ -73,8 +73,8 @@ def test_small_files_need_no_streams(place, direction):
 
 
 def test_files_that_cannot_be_read(place):
-    """Each is tried on a further stream and on the first one. Which of both is
-    short of handles, if any, is not tried out."""
+    """Each is tried on a further stream, on the first one, and again if others
+    were open: streams may share the handles that a server has."""
     place.source.mkdir()
     for i in range(600):
         (place.source / str(i)).write_bytes(content(20000, i))
@@ -95,7 +95,7 @@ def test_files_that_cannot_be_read(place):
     assert error.count("Permission denied") == len(bad)
     assert sum(n != 0 for n in place.moved()) > 4
     opened = re.findall(r'open "(.*)" flags', read(place.path / "log"))
-    assert len(opened) < 600 + 3 * len(bad)
+    assert len(opened) < 600 + 10 * len(bad)
     for path in bad:
         path.unlink()
     assert digests(place.dest) == digests(place.source)

@@ -290,6 +290,10 @@ dir_send(struct item *item, struct stream *s)
 {
 	struct dir *d = dir_of(item);
 
+	if (interrupted) {
+		dir_stop(item, NULL);
+		return 0;
+	}
 	if (s->index != 0 || item->inflight != 0 || !may_list(d))
 		return 0;
 	if (item->copy->kind != COPY_PUT)

@@ -17,20 +17,11 @@
  * remains to be sent is sent at once. ENDING waits for the replies to that.
  */
 
-/* Bytes to ask for behind the end that a file should have */
-#define FILE_TAIL	32768
-
-/* Bytes that a stream copies of a file before another range is chosen */
-#define FILE_CHUNK	(1024 * 1024)
-
-/* A file is incomplete only in this many bytes before its end. */
-#define FILE_SPAN	(64 * 1024 * 1024)
-
-/* More chunks than a stream has in flight */
-#define FILE_CHUNKS	512
-
-/* A file of this many bytes may use several streams. */
-#define FILE_LARGE	(32 * 1024 * 1024)
+#define FILE_TAIL	32768		/* bytes asked for behind its end */
+#define FILE_CHUNK	(1024 * 1024)	/* bytes until a range is chosen again */
+#define FILE_CHUNKS	512		/* more than a stream has in flight */
+#define FILE_SPAN	(64 * 1024 * 1024) /* gaps only in its last bytes */
+#define FILE_LARGE	(32 * 1024 * 1024) /* bytes: may use several streams */
 
 enum file_phase {
 	FILE_OPENING, FILE_COMPARING, FILE_MOVING, FILE_CHECKING, FILE_ENDING

@@ -104,7 +104,7 @@ copy_item_queue(struct item *item)
 void
 copy_item_opened(struct item *item)
 {
-	item->copy->open++;
+	item->others = item->copy->open++;
 	item->counted = 1;
 }
 
@@ -308,7 +308,8 @@ copy_item_claim(struct item *item, const struct stat *st)
 		return 0;
 	TAILQ_FOREACH(other, &item->copy->writers, writer) {
 		if (other->dev == st->st_dev && other->ino == st->st_ino) {
-			(void)copy_item_refused(item, 1);
+			copy_item_closed(item);
+			item->copy->open_max = MAXIMUM(item->copy->open, 1);
 			return -1;
 		}
 	}

@@ -83,6 +83,7 @@ struct item {
 	char *why;		/* message: why it was not copied; or NULL */
 	int failed;		/* 1: it, or an item below, was not copied */
 	int counted;		/* 1: it counts in copy->open */
+	u_int others;		/* what copy->open was before it counted */
 	int ready;		/* 1: its target is there */
 	int announce;		/* 1: its name is to be printed */
 	int metered;		/* 1: it has a progress meter */

@@ -97,6 +97,7 @@ stream_free(struct stream *s)
 static void
 request_answer(struct request *req, struct reply *reply)
 {
+	const struct copy *copy = req->item->copy;
 	struct stream *s = req->stream;
 
 	RB_REMOVE(requests_by_id, &s->requests, req);
@@ -108,8 +109,11 @@ request_answer(struct request *req, struct reply *reply)
 		s->proven = MAXIMUM(s->proven, s->granted);
 	} else if (req->want == SSH2_FXP_HANDLE) {
 		s->handles--;
+		/* Streams may share the handles, and overtake each other. */
+		if (MINIMUM(copy->most, copy->nstreams) > 1)
+			req->others = req->item->others;
 		/* A server that gave more at once has not run out of them. */
-		if (req->others < s->proven)
+		else if (req->others < s->proven)
 			req->others = 0;
 	}
 	req->got(req, reply);

@@ -42,11 +42,13 @@ target_open_here(struct file *f)
 	else if (copy->flags.resume == 1 && (uint64_t)st.st_size > f->size)
 		copy_item_fail(&f->item, "Unable to resume download of \"%s\": "
 		    "local file is larger than remote", f->item.dst);
+	else if (!copy->flags.resume && !copy->flags.inplace &&
+	    S_ISREG(st.st_mode) && ftruncate(f->fd, 0) == -1)
+		copy_item_fail(&f->item, "open local \"%s\": %s", f->item.dst,
+		    strerror(errno));
 	else {
 		if (copy->flags.resume)
 			f->have = st.st_size;
-		else if (!copy->flags.inplace)
-			(void)ftruncate(f->fd, 0);
 		return 0;
 	}
 	sftp_incomplete_end(f->incomplete);
