@@ -47,7 +47,7 @@ class Root:
         self.place, self.folder = place, str(folder)
         made = glob.glob(f"{BUILD}/bundle/*.tar.gz")
         if not made:
-            pytest.skip("no bundle: see make bundle")
+            pytest.skip("no build/bundle: see make bundle")
         self.bundle = f"{WHERE}/{os.path.basename(made[0])[:-7]}"
         for name in ("bin", "lib", "lib64"):
             os.makedirs(f"{self.folder}/usr/{name}")
