@@ -18,7 +18,7 @@
  */
 
 #define FILE_TAIL	32768		/* bytes asked for behind its end */
-#define FILE_CHUNK	(1024 * 1024)	/* bytes until a range is chosen again */
+#define FILE_CHUNK	(1024 * 1024)	/* bytes until a range is chosen */
 #define FILE_CHUNKS	512		/* more than a stream has in flight */
 #define FILE_SPAN	(64 * 1024 * 1024) /* gaps only in its last bytes */
 #define FILE_LARGE	(32 * 1024 * 1024) /* bytes: may use several streams */
