@@ -26,6 +26,7 @@ void test_copy_stream(void);
 
 static struct sftp_conn conn;
 static struct stream *s;
+static struct copy copy;
 static struct item item;
 static int server;		/* its end of the socket */
 static struct handle handle = { (u_char *)"h", 1 };
@@ -42,7 +43,10 @@ begin(int vital)
 
 	ASSERT_INT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
 	memset(&conn, 0, sizeof(conn));
+	memset(&copy, 0, sizeof(copy));
 	memset(&item, 0, sizeof(item));
+	copy.most = copy.nstreams = 1;
+	item.copy = &copy;
 	conn.fd_in = conn.fd_out = sv[0];
 	server = sv[1];
 	conn.msg_id = 7;
@@ -182,6 +186,12 @@ test_handles(void)
 	/* When this was asked for, there might have been two more. */
 	answer_open(12, 1);
 	ASSERT_INT_EQ(others, 2);
+	/* Another stream's items may have what was refused here. */
+	copy.most = copy.nstreams = 2;
+	item.others = 5;
+	copy_send(s, &item, SSH2_FXP_OPEN, got, &path);
+	answer_open(13, 1);
+	ASSERT_INT_EQ(others, 5);
 	ASSERT_INT_EQ(s->handles, 1);
 	ASSERT_INT_EQ(s->granted, 1);
 	end();
