@@ -18,7 +18,7 @@
 #include "sftp-client.h"
 
 /* Most files that are open at once, and of those of a server without limits */
-#define FILES_MAX	64
+#define FILES_MAX	128
 #define FILES_UNKNOWN	16
 
 /* Of the descriptors and handles that there may be, one in so many is used. */

@@ -17,13 +17,13 @@
 #include "xmalloc.h"
 #include "sftp-incomplete.h"
 
-#define FILES_MAX	512	/* more than are open at once */
+#define INCOMPLETE_MAX	512	/* more than are open at once */
 
 /*
  * Lines to print. A signal handler finds a line whole or not at all: it is set
  * once it is ready, and freed after it has been taken out.
  */
-static char *volatile lines[FILES_MAX];
+static char *volatile lines[INCOMPLETE_MAX];
 
 int
 sftp_incomplete_begin(const char *path)
@@ -31,9 +31,9 @@ sftp_incomplete_begin(const char *path)
 	char *name, *line;
 	int i;
 
-	for (i = 0; i < FILES_MAX && lines[i] != NULL; i++)
+	for (i = 0; i < INCOMPLETE_MAX && lines[i] != NULL; i++)
 		;
-	if (i == FILES_MAX)
+	if (i == INCOMPLETE_MAX)
 		return -1;
 	/* A name from a server must not control the terminal. */
 	name = xcalloc(strlen(path) + 1, 4);
@@ -70,7 +70,7 @@ sftp_incomplete_print_all(void)
 {
 	int i;
 
-	for (i = 0; i < FILES_MAX; i++)
+	for (i = 0; i < INCOMPLETE_MAX; i++)
 		sftp_incomplete_print_one(i);
 }
 
