@@ -81,9 +81,9 @@ MODES = """\
 In "many" russh has 256 requests outstanding, by default 16. The Go client's
 "readfrom" is `ReadFrom` with `UseConcurrentWrites`, "many" the same with 1,024
 requests per file, "at" is `WriteAt` (`ReadAt`) from 64 goroutines, "one" is
-`ReadFrom` as it is by default, "exec" is `cat`; "get" is `WriteTo` in all but
-"at". 64 requests of 32 KiB are 2 MiB a round trip: that is the client's own
-limit. With more of them, an upload runs at the path's rate."""
+`ReadFrom` as it is by default, "exec" is `cat`. Otherwise "get" is `WriteTo` in
+all but "at". 64 requests of 32 KiB are 2 MiB a round trip: that is the client's
+own limit. With more of them, an upload runs at the path's rate."""
 
 
 def wanted():
@@ -176,7 +176,7 @@ def faults(rows):
              "bytes, or ends with an error that says what was wrong. Ours "
              "fails the test if it accepts wrong bytes, leaves a process "
              "behind, or prints nothing. Stock is OpenSSH 10.0p1 at both ends; "
-             "\"-\" was not tried with it. Numbers are of copies."),
+             "\"-\" means not tried. Numbers count copies."),
         grid(["fault", "stock ", "ours "], [
             [r["fault"], counted(r["stock"]), counted(r["ours"])]
             for r in rows])]
@@ -221,9 +221,9 @@ def sanitized(rows):
         fill("Our programs, built by clang with ASan and UBSan, run upstream's "
              "tests and fuzzers. The last rows are our fuzzers of whole "
              "conversations with sftp-server, with channels and with sftp. A "
-             "finding is a report of a sanitizer, a failed test, what stops a "
-             "fuzzer, and in our fuzzers more CPU time, memory or descriptors "
-             "than allowed."),
+             "finding is a report of a sanitizer, a failed test, anything that "
+             "stops a fuzzer or, in our fuzzers, more CPU time, memory or "
+             "descriptors than allowed."),
         grid(["what", "runs", "findings"], [
             [r["what"], "doesn't build here" if r["runs"] is None
              else f"{r['runs']:,}",
@@ -240,12 +240,12 @@ tool that speaks SSH itself. "TCP" is what plain TCP takes for the same bytes,
 without a login.
 
 The last column says what limits the step with ours at both ends. Where it is
-the path, the bytes must take at most 1 / 0.9 of raw TCP's time, besides the
-time of the same command with nothing to move. A connection that has logged in
-sends more at once than a new one, so it can be faster. Round trips include the
-login's; they are computed from the shortest and the longest RTT measured.
-Nothing may take longer than stock's seconds / 0.97. The lab's clock stands
-still while a program computes, so CPU is no limit here."""
+the path, the bytes must take at most 1 / 0.9 of raw TCP's time, not counting
+the time of the same command with nothing to move. A connection that has logged
+in sends more at once than a new one, so ssh can be faster than plain TCP. Round
+trips include the login's; they are computed from the shortest and the longest
+RTT measured. Nothing may take longer than stock's seconds / 0.97. The lab's
+clock stands still while a program computes, so CPU is no limit here."""
 BUFFERS = {"raised": "TCP buffers raised to 512 MiB",
            "package": "TCP buffers as the package sets them"}
 
@@ -316,7 +316,7 @@ def tools(rows):
         f"{len(gains)} jobs take at most half of stock's time at 200 ms, and "
         f"the best takes {1 / max(gains):.2f} of it. Jobs that wait for the "
         "other end after each request gain only the login. None takes more "
-        f"than {1 / min(gains):.2f} of it.",
+        f"than {1 / min(gains):.2f} of stock's time.",
         *([items(["not measured: " + s for s in skipped])] if skipped else []),
         bars(sorted(((what, s["stock"], s["both"]) for what, s in far
                      if 10 < s["stock"] < 100),
@@ -335,11 +335,10 @@ def tools(rows):
 DAY_HOW = """\
 One connection in the lab's time. Each hour has short connections through a
 forwarding, a keystroke a minute and a burst, over a different path each time.
-Some hours have only keepalives, and one has rsync. An hour ends with
-the same burst over the first path, which the last columns describe, and a
-minute of keepalives. TCP's buffers are raised to 512 MiB at both ends. What
-must hold: each connection was answered, and the last hour ends as the first
-did."""
+Some hours have only keepalives, and one has rsync. An hour ends with the same
+burst over the first path, then a minute of keepalives. The last columns
+describe that burst. TCP's buffers are raised to 512 MiB at both ends. What must
+hold: each connection was answered, and the last hour ends as the first did."""
 
 
 def day(rows):
@@ -457,15 +456,15 @@ def copies(rows):
                                       ("up", put, "buffers-put"))]
     return [
         "scp over several streams, and with the package's buffers",
-        f"From a stock server and to it, eight streams copy 1 GB in "
+        f"To and from a stock server, eight streams copy 1 GB in "
         f"{get['eight']:.0f} s, where stock's scp takes {get['stock']:.0f} s. "
         "With ours at both ends one connection takes "
         f"{by['buffers-get']['package']:.0f} s, and the package's buffers are "
         "enough for it.",
         *([items(missed)] if missed else []), bars(lines, "s"),
         fill("Seconds of the whole command, 1 GB at 1 Gbit/s x 200 ms, in the "
-             "lab's time. \"Untouched\" are Linux's buffers. The last column "
-             "says what was required."),
+             "lab's time. \"Untouched\" means Linux's default buffers. "
+             "The last column says what was required."),
         grid(["what", "path ", "seconds ", "measured "], [
             [title(r), "; ".join(r["paths"]),
              ", ".join(f"{key} {s:.1f}" for key, s in r["seconds"].items()),

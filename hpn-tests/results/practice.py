@@ -67,8 +67,8 @@ def git(rows):
         f"at both ends, and {gain(by['clone'], 'client'):.1f} times with ours "
         "at the client only, at 200 ms. A fetch of nothing takes "
         f"{by['fetch']['both']:.1f} s instead of {by['fetch']['stock']:.1f} s.",
-        "A small command is the login and git's own round trips. A large one "
-        "is limited by plain TCP's slow start.", steps_of(row), row, """\
+        "A small command takes the login's and git's own round trips. A large "
+        "one is limited by plain TCP's slow start.", steps_of(row), row, """\
     git clone host:project.git                         # ssh of our packages
     GIT_SSH=/opt/openssh-bdp/bin/ssh git fetch         # or of a prefix
     git config core.sshCommand /opt/openssh-bdp/bin/ssh""")
