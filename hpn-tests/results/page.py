@@ -33,9 +33,15 @@ these pages; nobody edits them.
 
 def origin(part):
     run = runs()[part]
-    text = f"Made by `{MADE_BY[part]}` at commit {run['commit']}, " \
+    return f"Made by `{MADE_BY[part]}` at commit {run['commit']}, " \
         f"{run['day']}, on {run['machine']}."
-    return text + (f" {run['since']}" if "since" in run else "")
+
+
+def since(name):
+    """A sentence on what is different now, after the verdict of a page."""
+    part = {page: part for part, page in PAGES.items()}.get(name, "tools")
+    text = runs()[part].get("since")
+    return f" {text}" if text else ""
 
 
 def page(name):
@@ -47,7 +53,7 @@ def page(name):
         parts = content.OF[part](read(part))
     title, verdict, *rest = parts
     return "\n\n".join([f"# {title}", content.fill(verdict),
-                        content.fill(origin(part)), *rest]) + "\n"
+                        content.fill(origin(part) + since(name)), *rest]) + "\n"
 
 
 def pages():
@@ -57,7 +63,8 @@ def pages():
             **{page: MADE_BY[part] for part, page in PAGES.items()}}
     texts["README"] = INDEX + "".join(
         f"| [{text.partition(chr(10))[0][2:]}]({name}.md) | "
-        f"{' '.join(text.split(chr(10) * 2)[1].split())} | `{made[name]}` |\n"
+        f"{' '.join(text.split(chr(10) * 2)[1].split())}{since(name)} | "
+        f"`{made[name]}` |\n"
         for name, text in texts.items())
     return texts
 
