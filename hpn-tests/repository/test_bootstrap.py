@@ -1,0 +1,51 @@
+"""./bootstrap: what it has configure and make do."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from tracked import TOP
+
+
+@pytest.fixture
+def bootstrap(tmp_path):
+    """Runs it on a machine that has all packages, beside a configure that
+    only notes its options. Returns what ran."""
+    shutil.copy(f"{TOP}/bootstrap", tmp_path)
+    (tmp_path / "bin").mkdir()
+    said = tmp_path / "said"
+    for name, does in (
+            ("configure", f"echo configure $* >> {said}; touch Makefile"),
+            ("bin/make", f"echo make $* >> {said}"),
+            ("bin/autoconf", "exit 1"),
+            ("bin/dpkg-query", "echo install ok installed")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}"
+
+    def run(*argv):
+        said.write_text("")
+        subprocess.run([tmp_path / "bootstrap", *argv], check=True, env={
+            **os.environ, "PATH": path, "DESTDIR": "/x", "UPSTREAM": ""})
+        return said.read_text().splitlines()
+    return run
+
+
+INSTALLS = ["make --no-print-directory openssh",
+            "make --no-print-directory install DESTDIR=/x UPSTREAM="]
+
+
+def test_first_configure_gets_the_options(bootstrap):
+    """It stops without them, if what they switch off is missing."""
+    options = ["--prefix=/opt/x", "--without-selinux"]
+    assert bootstrap("install", *options) == \
+        [f"configure -q {' '.join(options)}", *INSTALLS]
+    assert bootstrap("bundle", "--without-pam") == \
+        ["configure -q --without-pam", "make --no-print-directory bundle"]
+
+
+def test_without_options_those_of_the_last_run_stay(bootstrap):
+    assert bootstrap("install") == ["configure -q", *INSTALLS]
+    assert bootstrap("install") == INSTALLS
