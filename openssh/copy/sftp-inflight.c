@@ -76,14 +76,12 @@ sftp_inflight_end(struct sftp_inflight *d, size_t len)
 }
 
 int
-sftp_inflight_room(struct sftp_inflight *d, size_t len)
+sftp_inflight_room(const struct sftp_inflight *d, size_t len)
 {
 	uint64_t most = sftp_inflight_depth(d);
 
 	/* The user's number is for each file; together they get no less. */
 	if (d->fixed != 0)
 		most = MAXIMUM(d->fixed * cost(len), d->cw.base);
-	/* Files keep the number of requests that they once could send. */
-	d->peak = MAXIMUM(d->peak, most);
-	return d->asked == 0 || d->asked + cost(len) <= d->peak;
+	return d->asked == 0 || d->asked + cost(len) <= most;
 }

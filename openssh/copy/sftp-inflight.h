@@ -17,7 +17,6 @@ struct sftp_inflight {
 	u_int fixed;		/* requests that the user set; 0: none set */
 	uint64_t rtt_us;	/* round trip time; 0: unknown */
 	uint64_t asked;		/* bytes, by all files, and not yet written */
-	uint64_t peak;		/* bytes, the most that could be asked for */
 	uint64_t most;		/* bytes, limit on the depth */
 	struct window_control cw;
 };
@@ -56,6 +55,6 @@ void	 sftp_inflight_ask(struct sftp_inflight *d, size_t len);
 void	 sftp_inflight_end(struct sftp_inflight *d, size_t len);
 
 /* Returns 1 if one more request for len bytes may be sent. */
-int	 sftp_inflight_room(struct sftp_inflight *d, size_t len);
+int	 sftp_inflight_room(const struct sftp_inflight *d, size_t len);
 
 #endif /* SFTP_INFLIGHT_H */

@@ -35,14 +35,15 @@ struct server {
 	u_int sent, answered;
 };
 
-/* Returns the number of requests of len bytes that may be in flight. */
+/* Returns the number of further requests of len bytes that may be sent. */
 static u_int
-most(const struct sftp_inflight *d, size_t len)
+room_for(struct sftp_inflight inflight, size_t len)
 {
-	if (d->fixed != 0)
-		return d->fixed;
-	return MAXIMUM(sftp_inflight_depth(d) /
-	    MAXIMUM(len, SFTP_INFLIGHT_LEAST), 1);
+	u_int n;
+
+	for (n = 0; sftp_inflight_room(&inflight, len); n++)
+		sftp_inflight_ask(&inflight, len);
+	return n;
 }
 
 static double
@@ -75,27 +76,27 @@ fetch(struct server *s, struct sftp_inflight *d, uint64_t count, size_t len,
     double *now, double *peak)
 {
 	uint64_t asked = 0, got = 0;
-	u_int max_req = 1;
 	double third_s = 0;
 
 	sftp_inflight_opened(d, *now, *now + s->rtt_s);
 	*now += s->rtt_s;
 	*peak = 0;
 	while (got < count) {
-		while (s->sent - s->answered < max_req && asked < count) {
+		while (asked < count && sftp_inflight_room(d, len)) {
 			send_request(s, len, *now);
+			sftp_inflight_ask(d, len);
 			asked += len;
 		}
 		*peak = MAXIMUM(*peak, (double)(asked - got));
 		*now = MAXIMUM(*now, s->due_s[s->answered % MANY]);
 		sftp_inflight_got(d, len, *now);
+		sftp_inflight_end(d, len);
 		s->answered++;
 		got += len;
 		if (third_s == 0 && got >= count / 3 * 2)
 			third_s = *now;
-		if (max_req < most(d, len))
-			max_req++;
 	}
+	ASSERT_U64_EQ(d->asked, 0);
 	return count / 3 / (*now - third_s);
 }
 
@@ -115,7 +116,7 @@ fills(double mbit, double rtt_ms, size_t len)
 	    mbit, rtt_ms, len, rate / s.rate * 100, peak / MIB);
 	ASSERT_INT_EQ(rate >= least * s.rate, 1);
 	/* Enough for replies that a lost segment holds up for a round trip */
-	ASSERT_U64_GE((uint64_t)(most(&d, len) + 1) * len,
+	ASSERT_U64_GE((uint64_t)(room_for(d, len) + 1) * len,
 	    2.9 * bdp < SFTP_INFLIGHT_MAX ? 2.9 * bdp : SFTP_INFLIGHT_MAX);
 	/* No more than three BDPs and a window's headroom */
 	ASSERT_INT_EQ(peak <= MAXIMUM(SFTP_INFLIGHT_BASE, 3 * bdp + 8 * MIB) +
@@ -142,20 +143,23 @@ follows(void)
 	ASSERT_INT_EQ(peak <= SFTP_INFLIGHT_BASE + LARGE, 1);
 }
 
-/* The user's number is the number, whatever the path. */
+/*
+ * A number of requests that the user set holds whatever the path. It is for one
+ * file: together, files have at least what stock's one file has.
+ */
 static void
-fixed(void)
+fixed(u_int number, u_int together)
 {
 	struct server s = { .rate = 125e6, .rtt_s = 0.3 };
 	struct sftp_inflight d;
 	double now = 1, peak;
 
 	s.start_s = now;
-	sftp_inflight_init(&d, 7, SFTP_INFLIGHT_BASE,
+	sftp_inflight_init(&d, number, SFTP_INFLIGHT_BASE,
 	    SFTP_INFLIGHT_MAX, now);
 	fetch(&s, &d, 100e6, LARGE, &now, &peak);
-	ASSERT_INT_EQ(peak == 7 * LARGE, 1);
-	ASSERT_U_INT_EQ(most(&d, 1), 7);
+	ASSERT_INT_EQ(peak == (double)together * LARGE, 1);
+	ASSERT_U_INT_EQ(room_for(d, LARGE), together);
 }
 
 /* Answers to nothing, lengths of nothing, a clock that steps back */
@@ -166,9 +170,9 @@ odd(void)
 
 	sftp_inflight_init(&d, 0, SFTP_INFLIGHT_BASE,
 	    SFTP_INFLIGHT_MAX, 100);
-	ASSERT_U_INT_EQ(most(&d, LARGE), 64);
-	ASSERT_U_INT_EQ(most(&d, SFTP_INFLIGHT_BASE + 1), 1);
-	ASSERT_U_INT_EQ(most(&d, 0),
+	ASSERT_U_INT_EQ(room_for(d, LARGE), 64);
+	ASSERT_U_INT_EQ(room_for(d, SFTP_INFLIGHT_BASE + 1), 1);
+	ASSERT_U_INT_EQ(room_for(d, 0),
 	    SFTP_INFLIGHT_BASE / SFTP_INFLIGHT_LEAST);
 	sftp_inflight_got(&d, LARGE, 100.1);
 	sftp_inflight_opened(&d, 100.2, 100.2);
@@ -178,7 +182,8 @@ odd(void)
 	sftp_inflight_opened(&d, 100.2, 100.3);
 	sftp_inflight_got(&d, 0, 98);
 	sftp_inflight_got(&d, LARGE, 100.3);
-	ASSERT_U_INT_EQ(most(&d, LARGE), 64);
+	sftp_inflight_end(&d, LARGE);
+	ASSERT_U_INT_EQ(room_for(d, LARGE), 64);
 }
 
 /* What one of four connections may have in flight */
@@ -215,8 +220,9 @@ test_sftp_inflight(void)
 	TEST_START("sftp: requests follow a path that got slower");
 	follows();
 	TEST_DONE();
-	TEST_START("sftp: a number of requests given");
-	fixed();
+	TEST_START("sftp: a number of requests that the user set holds");
+	fixed(7, SFTP_INFLIGHT_STOCK);
+	fixed(100, 100);
 	TEST_DONE();
 	TEST_START("sftp: odd answers and clocks");
 	odd();
