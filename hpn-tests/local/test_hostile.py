@@ -155,7 +155,7 @@ def test_extension(place, end, name):
     here = end(place, extensions=extensions, opens=word is None)
     if word is None:
         assert here.works()
-        assert ("peer bounded" in here.log()) == (name == "twice")
+        assert ("peer's buffers are bounded" in here.log()) == (name == "twice")
         here.finish()
     else:
         here.finish(255)
@@ -364,7 +364,7 @@ def test_sshd_extension_too_late(place):
     server = Server(place)
     server.client.say(MSG_EXT_INFO, 1, BOUNDED, b"0")
     assert server.works()
-    assert "peer bounded" not in server.log()
+    assert "peer's buffers are bounded" not in server.log()
     server.finish()
 
 

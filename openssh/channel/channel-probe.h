@@ -23,7 +23,7 @@ struct ssh;
 void	 channel_probe_opened(struct ssh *ssh, struct Channel *c);
 
 /*
- * Call this in each turn of the main loop for each channel, after
+ * Call this in each iteration of the main loop for each channel, after
  * channel_window_turn(). Sends a probe on the channel if one is due.
  */
 void	 channel_probe_turn(struct ssh *ssh, struct Channel *c);

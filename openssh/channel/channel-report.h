@@ -31,7 +31,7 @@ struct channel_report {
 };
 
 /*
- * Call this in each turn of the main loop for each channel, after
+ * Call this in each iteration of the main loop for each channel, after
  * channel_window_turn() and with the credit (bytes) that this gave, which was
  * sent. Logs it, and what it was decided on.
  */

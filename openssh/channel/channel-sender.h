@@ -15,7 +15,7 @@ struct ssh;
 #define CHANNEL_SENDER_BEGUN	4
 
 /*
- * Call this in each turn of the main loop for each channel, after
+ * Call this in each iteration of the main loop for each channel, after
  * channel_report_turn(). Prepares the connection when its first bulk channel
  * has opened, and enlarges pipes.
  */

@@ -2,7 +2,7 @@
 /* Copyright (c) 2026 The openssh-bdp authors */
 
 /*
- * Computes the credit of a bulk channel, once in each turn of the main loop:
+ * Computes the credit of a bulk channel, in each iteration of the main loop:
  *
  *	gather	the bytes received and consumed, and the path's RTT
  *	decide	how much credit to grant (window-control.c)
@@ -33,7 +33,7 @@
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
 /* Least time (us) between two looks at the socket */
-#define LOOK_LEAST_US	10000
+#define SAMPLE_LEAST_US	10000
 
 /* Returns the bytes received that the consumer has not taken yet. */
 static uint64_t
@@ -87,14 +87,14 @@ follow_path(struct ssh *ssh, uint64_t consumed, uint64_t now_us)
 	struct channel_path *p = &ssh->windows->path;
 	const struct path_info *source;
 
-	if (!p->no_tcp && now_us >= p->look_us) {
+	if (!p->no_tcp && now_us >= p->sample_us) {
 		p->no_tcp = tcp_path_probe(ssh_packet_get_connection_in(ssh),
 		    &p->tcp) != 0;
-		p->look_us = now_us + MAXIMUM(p->tcp.rtt_us, LOOK_LEAST_US);
+		p->sample_us = now_us + MAXIMUM(p->tcp.rtt_us, SAMPLE_LEAST_US);
 	}
 	source = path_rtt_choose(&p->tcp, p->ssh);
 	if (source != p->source) {
-		debug2_f("rtt of %s", source == &p->tcp ? "tcp" : "ssh");
+		debug2_f("RTT source: %s", source == p->ssh ? "SSH" : "TCP");
 		p->source = source;
 		memset(&p->rtt, 0, sizeof(p->rtt));
 		p->rtt.bounded =
@@ -118,8 +118,8 @@ window_new(struct ssh *ssh, Channel *c)
 	window_init(&w->control, c->local_window_max,
 	    (ssh->kex->flags & KEX_HAS_BOUNDED_INPUT) != 0, WINDOW_NOW_US());
 	follow_path(ssh, 0, WINDOW_NOW_US());
-	debug2_f("channel %d: window %u, peer %s", c->self,
-	    c->local_window_max, w->control.bounded ? "bounded" : "unknown");
+	debug2_f("channel %d: peer's buffers are %s", c->self,
+	    w->control.bounded ? "bounded" : "not known to be bounded");
 }
 
 /*
@@ -152,11 +152,11 @@ act(Channel *c, struct channel_window *w, uint32_t credit)
 {
 	uint64_t len = sshbuf_len(c->output);
 
-	w->swollen = MAXIMUM(w->swollen, len);
+	w->peak_backlog = MAXIMUM(w->peak_backlog, len);
 	if (len == 0) {
-		if (w->swollen > OUTPUT_KEEP_MAX)
+		if (w->peak_backlog > OUTPUT_KEEP_MAX)
 			sshbuf_reset(c->output);
-		w->swollen = 0;
+		w->peak_backlog = 0;
 	}
 	if (credit == 0)
 		return;

@@ -34,7 +34,7 @@ void	 channel_windows_free(struct ssh *ssh);
 int	 channel_window_may_follow(struct ssh *ssh, const struct Channel *c);
 
 /*
- * Call this once in each turn of the main loop for each open channel on which
+ * Call this in each iteration of the main loop for each open channel on which
  * no CLOSE was sent or received. Makes the channel's window, and those of the
  * connection, where they don't exist yet. Returns the credit (bytes) to send to
  * the peer now, 0 for none.

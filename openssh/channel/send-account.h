@@ -10,7 +10,7 @@
 
 /*
  * The account of a channel's sender: what it sent and what it waited for. Pure:
- * the caller looks at the channel once a turn of the main loop, and says what
+ * the caller looks at the channel once in a loop iteration, and says what
  * it waits for until the next look. Times are us of a clock that doesn't step
  * back.
  */

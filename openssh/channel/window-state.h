@@ -21,14 +21,14 @@ struct channel_window {
 	struct window_budget_share share;
 	struct window_control control;
 	struct window_facts facts;	/* of the last decision */
-	uint32_t seen;		/* bytes of c->local_consumed at last look */
-	uint64_t swollen;	/* bytes, largest backlog since last empty */
+	uint32_t seen;		/* bytes of c->local_consumed, last time */
+	uint64_t peak_backlog;	/* bytes, largest backlog since last empty */
 };
 
 /* What a connection knows of its path */
 struct channel_path {
 	int no_tcp;		/* the kernel can't tell: don't ask again */
-	uint64_t look_us;	/* time of the next look at the socket */
+	uint64_t sample_us;	/* time of the next sample of TCP_INFO */
 	struct path_info tcp;	/* the path as the kernel sees it */
 	const struct path_info *ssh;	/* as probes see it; NULL: none */
 	const struct path_info *source;	/* the one of these two in use */

@@ -40,14 +40,14 @@ finish(struct file *f)
 	    (!c->digests || keep < file_without_gaps(f, f->have))))
 		keep = 0;
 	if (keep == 0 && !silent)
-		logit("\"%s\" %s what the source begins with: "
-		    "copying all of it", f->item.dst, c->unknown &&
-		    f->have <= f->size ? "may not be" : "is not");
+		logit("\"%s\" %s a prefix of the source: copying all of it",
+		    f->item.dst, c->unknown && f->have <= f->size ?
+		    "cannot be verified as" : "is not");
 	else if (!c->digests && !silent)
 		logit("\"%s\": keeping %llu bytes because the last of them "
 		    "are the same: the server can't compare all",
 		    f->item.dst, (unsigned long long)keep);
-	debug("\"%s\": %llu of %llu bytes are the same", f->item.dst,
+	debug("\"%s\": keeping %llu of %llu bytes", f->item.dst,
 	    (unsigned long long)keep, (unsigned long long)f->size);
 	target_keep(f, keep);
 }

@@ -303,7 +303,7 @@ got_data(struct request *req, struct reply *reply)
 	}
 	if (is_tail && reply->len != 0 && f->closed_early)
 		f->redo = 1;
-	if (!f->redo && !f->put_off)
+	if (!f->redo && !f->deferred)
 		(file_kind(f) == COPY_CROSS ? write_there : write_here)(f,
 		    req->offset, reply->data, reply->len);
 	if (reply->len != req->len)
@@ -333,8 +333,8 @@ send_tail(struct file *f, struct stream *s)
 	const struct copy *copy = f->item.copy;
 	/* The size may be unknown, as of what is in /proc. */
 	u_int most = f->size == 0 && f->data_end != 0 ? TAIL_MAX : 1;
-	int hurry = file_may_hurry(f, s) && (copy->kind == COPY_GET ||
-	    file_may_hurry(f, copy->streams[1]));
+	int pipelined = file_may_pipeline(f, s) && (copy->kind == COPY_GET ||
+	    file_may_pipeline(f, copy->streams[1]));
 	size_t len = f->next > f->size ? f->buflen :
 	    MINIMUM(f->buflen, FILE_TAIL);
 
@@ -348,7 +348,7 @@ send_tail(struct file *f, struct stream *s)
 	send_read(f, s, f->next, len);
 	file_requested(f, len);
 	f->next += len;
-	if (file_is_small(f) && f->next - len <= f->size && hurry &&
+	if (file_is_small(f) && f->next - len <= f->size && pipelined &&
 	    !f->closed_early) {
 		f->closed_early = 1;
 		file_close_part(f, s);
@@ -442,7 +442,7 @@ static void
 finish(struct file *f)
 {
 	f->phase = FILE_ENDING;
-	if (!f->redo && !f->put_off)
+	if (!f->redo && !f->deferred)
 		target_finish(f);
 	file_close_part(f, f->home);
 	file_close_part(f, f->target);
@@ -493,7 +493,7 @@ data_settle(struct file *f)
 		return;
 	}
 	if (file_kind(f) == COPY_GET && f->fd == -1 && !f->redo &&
-	    !f->put_off && !interrupted)
+	    !f->deferred && !interrupted)
 		(void)target_open_here(f);
 	if (!file_is_bad(f) && f->ended < f->data_end) {
 		f->gap = MINIMUM(f->gap, f->ended);

@@ -316,7 +316,7 @@ got_handle(struct request *req, struct reply *reply)
 
 	if (reply->type != SSH2_FXP_HANDLE) {
 		if (copy_item_refused(&d->item, req->others)) {
-			copy_item_put_off(&d->item);
+			copy_item_defer(&d->item);
 			return;
 		}
 		error("remote readdir(\"%s\"): %s", d->item.src,
@@ -347,7 +347,7 @@ begin_list(struct dir *d)
 		d->count = 0;
 		if (copy_item_not_opened(&d->item, "local opendir",
 		    d->item.src))
-			copy_item_put_off(&d->item);
+			copy_item_defer(&d->item);
 		else
 			dir_end(d);
 		return;

@@ -30,8 +30,8 @@
 /* Bytes for the target that may wait while a source is read (-3) */
 #define CROSS_MAX	(512 * 1024)
 
-/* Items that have ended and wait to be shown, at most */
-#define UNSHOWN_MAX	4096
+/* Items that have ended and wait to be reported, at most */
+#define ENDED_MAX	4096
 
 /* Time (ms) after which an interrupt is seen that came just before poll(2) */
 #define TICK_MS		500
@@ -104,7 +104,7 @@ descriptors(void)
 
 /*
  * Starts the next item if it may, and what a stream has to send does not fill
- * its path. Returns 1 if it did, and the item was not put off at once.
+ * its path. Returns 1 if it did, and the item was not deferred at once.
  */
 static int
 start_next(struct copy *copy, const struct stream *s)
@@ -115,7 +115,7 @@ start_next(struct copy *copy, const struct stream *s)
 	    s->unrequested >= sftp_inflight_depth(&s->conn->depth) ||
 	    !sftp_inflight_room(&copy->streams[0]->conn->depth, 0) ||
 	    (item = copy_item_next(copy)) == NULL ||
-	    (copy->unshown >= UNSHOWN_MAX && item != copy_item_front(copy)))
+	    (copy->unreported >= ENDED_MAX && item != copy_item_front(copy)))
 		return 0;
 	copy_item_start(item);
 	return item->state != ITEM_PENDING;
@@ -158,7 +158,7 @@ is_busy(const struct copy *copy)
 
 	for (i = 0; i < copy->nstreams; i++) {
 		s = copy->streams[i];
-		if ((s->vital || s->state == STREAM_UP) &&
+		if ((s->primary || s->state == STREAM_UP) &&
 		    (s->outstanding != 0 || sshbuf_len(s->out) != 0))
 			return 1;
 	}
@@ -214,7 +214,7 @@ loop(struct copy *copy)
 		copy_more_tend(copy);
 		for (i = 0; i < copy->nstreams; i++)
 			pump(copy, copy->streams[i]);
-		copy_item_show(copy);
+		copy_item_report(copy);
 		if (is_busy(copy))
 			wait_and_move(copy);
 		else if (copy->root->state == ITEM_DONE)
@@ -224,7 +224,7 @@ loop(struct copy *copy)
 		else
 			fatal_f("the copy of \"%s\" is stuck", copy->root->src);
 	}
-	copy_item_show(copy);
+	copy_item_report(copy);
 }
 
 /*
@@ -266,7 +266,7 @@ run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 	loop(&copy);
 	failed = copy.root->failed || interrupted;
 	for (i = 0; i < copy.nstreams; i++) {
-		if (copy.streams[i]->vital)
+		if (copy.streams[i]->primary)
 			stream_free(copy.streams[i]);
 		/* Replies to an item that is gone could not be taken. */
 		else if (copy.streams[i]->outstanding != 0)

@@ -21,11 +21,11 @@ extern int showprogress;
 int
 file_is_bad(const struct file *f)
 {
-	return f->item.why != NULL || f->redo || f->put_off || interrupted;
+	return f->item.why != NULL || f->redo || f->deferred || interrupted;
 }
 
 int
-file_may_hurry(const struct file *f, const struct stream *s)
+file_may_pipeline(const struct file *f, const struct stream *s)
 {
 	/* Some servers would set the times before they write. */
 	if (file_is_target(f, s) && f->item.copy->flags.preserve &&
@@ -76,7 +76,7 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 	if (f->home->index != 0)
 		f->redo = 1;
 	else if (copy_item_refused(&f->item, req->others))
-		f->put_off = 1;
+		f->deferred = 1;
 	else
 		copy_item_fail(&f->item, "%s open \"%s\": %s", is_target ?
 		    "dest" : file_kind(f) == COPY_GET ? "remote" : "origin",
@@ -210,14 +210,14 @@ end(struct file *f)
 static void
 again(struct file *f)
 {
-	int put_off = f->put_off;
+	int deferred = f->deferred;
 
 	debug("\"%s\" is copied again", f->item.src);
 	let_go(f);
 	file_reset(f);
-	f->primary_only |= !put_off;
-	if (put_off)
-		copy_item_put_off(&f->item);
+	f->primary_only |= !deferred;
+	if (deferred)
+		copy_item_defer(&f->item);
 	else
 		copy_item_start(&f->item);
 }
@@ -236,7 +236,7 @@ is_settled(const struct file *f)
 		return 0;
 	return f->writes == 0 || (!bad && file_is_small(f) &&
 	    f->ended >= f->size && !f->item.copy->flags.fsync &&
-	    file_may_hurry(f, f->target));
+	    file_may_pipeline(f, f->target));
 }
 
 void
@@ -251,7 +251,7 @@ file_check(struct file *f)
 		data_settle(f);
 	if (f->phase != FILE_ENDING || f->item.inflight != 0)
 		return;
-	if ((f->redo || f->put_off) && !interrupted)
+	if ((f->redo || f->deferred) && !interrupted)
 		again(f);
 	else
 		end(f);
@@ -297,7 +297,7 @@ file_got_handle(struct request *req, struct reply *reply)
 		target_open(f);
 }
 
-/* Opens a source that is here. If that fails, the file is bad, or put off. */
+/* Opens a source that is here. If that fails, the file is bad, or deferred. */
 static void
 open_source(struct file *f)
 {
@@ -305,7 +305,7 @@ open_source(struct file *f)
 	struct stat st;
 
 	if ((f->fd = open(item->src, O_RDONLY)) == -1)
-		f->put_off = copy_item_not_opened(item, "open local",
+		f->deferred = copy_item_not_opened(item, "open local",
 		    item->src);
 	else if (fstat(f->fd, &st) == -1)
 		copy_item_fail(item, "fstat local \"%s\": %s", item->src,
@@ -374,7 +374,7 @@ file_start(struct item *item)
 	/* Of two names of a target, the first is copied first. */
 	else if (file_kind(f) == COPY_GET && stat(item->dst, &st) == 0 &&
 	    copy_item_claim(item, &st) == -1)
-		f->put_off = 1;
+		f->deferred = 1;
 	else if ((item->a.flags & SSH2_FILEXFER_ATTR_PERMISSIONS) &&
 	    !S_ISREG(item->a.perm))
 		copy_item_fail(item, file_kind(f) == COPY_CROSS ?

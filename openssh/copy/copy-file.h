@@ -85,7 +85,7 @@ struct file {
 	u_int setstats_failed;	/* number of FSETSTATs that failed, */
 	u_int setstat_status;	/* the last with this SSH2_FX_* */
 	int redo;		/* 1: copy it again, with care */
-	int put_off;		/* 1: copy it again, when fewer are open */
+	int deferred;		/* 1: copy it again, when fewer are open */
 	int zero_length;	/* 1: a reply had no data */
 	int appends;		/* 1: the target was opened with APPEND */
 	int many;		/* 1: several streams have copied it */
@@ -135,7 +135,7 @@ int	 file_is_bad(const struct file *f);
  * Returns 1 if what ends a small file may be sent over a stream before its data
  * is acknowledged: its server carries out requests in order.
  */
-int	 file_may_hurry(const struct file *f, const struct stream *s);
+int	 file_may_pipeline(const struct file *f, const struct stream *s);
 
 /*
  * Notes that the target is incomplete from now on, if it is of a tree: its name
@@ -153,7 +153,7 @@ void	 file_got_handle(struct request *req, struct reply *reply);
 
 /*
  * Takes the reply to an OPEN. Returns 1 if there is a handle, or 0: the file
- * then ends, is put off, or does without that stream.
+ * then ends, is deferred, or does without that stream.
  */
 int	 file_opened(struct file *f, struct request *req,
 	    struct reply *reply);

@@ -127,7 +127,7 @@ let_go(struct item *item)
 }
 
 void
-copy_item_put_off(struct item *item)
+copy_item_defer(struct item *item)
 {
 	let_go(item);
 	item->state = ITEM_PENDING;
@@ -190,7 +190,7 @@ copy_item_end(struct item *item)
 	}
 	let_go(item);
 	item->state = ITEM_DONE;
-	item->copy->unshown++;
+	item->copy->unreported++;
 	if (parent == NULL)
 		return;
 	parent->running--;
@@ -285,7 +285,7 @@ show_meter(struct item *item)
 }
 
 void
-copy_item_show(struct copy *copy)
+copy_item_report(struct copy *copy)
 {
 	struct item *item;
 
@@ -294,7 +294,7 @@ copy_item_show(struct copy *copy)
 		show_meter(item);
 		if (item->state != ITEM_DONE || item == copy->root)
 			return;
-		copy->unshown--;
+		copy->unreported--;
 		copy_item_free(item);
 	}
 }

@@ -17,7 +17,7 @@
 
 /*
  * A copy as a tree of items, which are files and directories. Items are started
- * in the order in which stock copies them, and shown to the user in that order.
+ * in the order in which stock copies them, and reported to the user in it.
  * Several are in progress at once.
  */
 
@@ -37,7 +37,7 @@ enum copy_kind {
 };
 
 enum item_state {
-	ITEM_PENDING,		/* not started, or put off */
+	ITEM_PENDING,		/* not started, or deferred */
 	ITEM_ACTIVE,
 	ITEM_DONE
 };
@@ -68,7 +68,7 @@ struct item {
 	const struct item_ops *ops;
 	struct copy *copy;
 	struct item *parent;	/* the directory that it is in; NULL: none */
-	struct items children;	/* those that have not been shown yet */
+	struct items children;	/* those that have not been reported */
 	struct item *cursor;	/* none before it is pending; NULL: the first */
 	TAILQ_ENTRY(item) sibling;
 	TAILQ_ENTRY(item) entry;	/* in copy->sending, */
@@ -108,8 +108,8 @@ struct copy {
 	u_int open_max;		/* most of them now */
 	u_int open_limit;	/* most of them ever */
 	u_int descriptors;	/* that it may use */
-	int refused;		/* 1: one was put off, and none opened since */
-	u_int unshown;		/* items that ended and have not been shown */
+	int refused;		/* 1: one was deferred, and none opened since */
+	u_int unreported;	/* items that ended, but are not reported */
 	struct item *metered;	/* the item whose meter is shown, or NULL */
 	u_int most;		/* streams that it may have */
 	int wants_more;		/* 1: further streams are of use, */
@@ -130,7 +130,7 @@ struct item *copy_item_new(struct copy *copy, struct item *parent,
 /* Returns the first item that is pending, or NULL. */
 struct item *copy_item_next(struct copy *copy);
 
-/* Returns the item that is shown next; prints directories on the way. */
+/* Returns the item that is reported next; prints directories on the way. */
 struct item *copy_item_front(struct copy *copy);
 
 /* Starts an item. */
@@ -140,8 +140,8 @@ void	 copy_item_start(struct item *item);
 void	 copy_item_queue(struct item *item);
 void	 copy_item_unqueue(struct item *item);
 
-/* Puts an item off: it is pending again. */
-void	 copy_item_put_off(struct item *item);
+/* Defers an item: it is pending again. */
+void	 copy_item_defer(struct item *item);
 
 /*
  * Notes why an item can't be copied. The user is told when it ends. Only the
@@ -159,14 +159,14 @@ void	 copy_item_end(struct item *item);
  */
 void	 copy_item_stop(struct copy *copy, const struct stream *lost);
 
-/* Shows what has ended, in order, and frees it. */
-void	 copy_item_show(struct copy *copy);
+/* Reports what has ended, in order, and frees it. */
+void	 copy_item_report(struct copy *copy);
 
 /* Frees an item and those below it. */
 void	 copy_item_free(struct item *item);
 
 /*
- * Notes that an item will write to a local file until it ends or is put off.
+ * Notes that an item will write to a local file until it ends or is deferred.
  * Returns 0, or -1 if it has to wait for another item that does so.
  */
 int	 copy_item_claim(struct item *item, const struct stat *st);
@@ -180,14 +180,14 @@ void	 copy_item_granted(struct copy *copy);
 
 /*
  * Notes that a handle or descriptor was refused to an item while `others` of
- * them were open. Returns 1 if the item is to be put off until fewer are open,
+ * them were open. Returns 1 if the item is to be deferred until fewer are open,
  * and 0 if the refusal is final, as it is if others is 0.
  */
 int	 copy_item_refused(struct item *item, u_int others);
 
 /*
  * Takes note that a path could not be opened here, as errno tells. Returns 1 if
- * the item is to be put off. Or else it has failed; `what` is for the message.
+ * the item is to be deferred. Or else it has failed; `what` is for the message.
  */
 int	 copy_item_not_opened(struct item *item, const char *what,
 	    const char *path);

@@ -56,14 +56,14 @@ put(int r)
 }
 
 struct stream *
-stream_new(struct sftp_conn *conn, u_int index, int vital)
+stream_new(struct sftp_conn *conn, u_int index, int primary)
 {
 	struct stream *s = xcalloc(1, sizeof(*s));
 
 	s->conn = conn;
 	s->index = index;
-	s->vital = vital;
-	s->state = vital ? STREAM_UP : STREAM_OPENING;
+	s->primary = primary;
+	s->state = primary ? STREAM_UP : STREAM_OPENING;
 	s->limited = conn;
 	if ((s->out = sshbuf_new()) == NULL)
 		fatal_f("sshbuf_new failed");
@@ -71,7 +71,7 @@ stream_new(struct sftp_conn *conn, u_int index, int vital)
 	RB_INIT(&s->requests);
 	set_nonblock(conn->fd_in);
 	set_nonblock(conn->fd_out);
-	if (vital)
+	if (primary)
 		return s;
 	put(sshbuf_put_u32(s->out, 1 + 4));
 	put(sshbuf_put_u8(s->out, SSH2_FXP_INIT));
@@ -141,7 +141,7 @@ stream_lose(struct stream *s, const char *why)
 
 /*
  * A stream can't go on, for the reason that the message tells. That is fatal if
- * it is vital. Returns -1.
+ * it is primary. Returns -1.
  */
 static int
 broken(struct stream *s, const char *fmt, ...)
@@ -152,7 +152,7 @@ broken(struct stream *s, const char *fmt, ...)
 	va_start(args, fmt);
 	xvasprintf(&message, fmt, args);
 	va_end(args);
-	if (s->vital)
+	if (s->primary)
 		fatal("%s", message);
 	stream_lose(s, message);
 	free(message);
@@ -169,14 +169,14 @@ show_and_limit(struct stream *s, struct bwlimit *limit, size_t len)
 }
 
 /*
- * As write(2). Without a further stream the copy goes on: it is a socket, and
- * its end must not raise a signal.
+ * As write(2). Secondary streams are sockets: if one closes, the copy goes on,
+ * without a SIGPIPE.
  */
 static ssize_t
 send_bytes(const struct stream *s, const void *p, size_t len)
 {
 #ifdef MSG_NOSIGNAL
-	if (!s->vital)
+	if (!s->primary)
 		return send(s->conn->fd_out, p, len, MSG_NOSIGNAL);
 #endif
 	return write(s->conn->fd_out, p, len);
@@ -252,7 +252,7 @@ hand_over(struct stream *s, const u_char *p, size_t len)
 	if (s->state == STREAM_OPENING) {
 		if (len < 1 + 4 || p[0] != SSH2_FXP_VERSION ||
 		    PEEK_U32(p + 1) != s->conn->version)
-			return broken(s, "its server is another one");
+			return broken(s, "unexpected VERSION from server");
 		s->state = STREAM_UNCHECKED;
 		return 0;
 	}

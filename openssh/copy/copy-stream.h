@@ -45,7 +45,7 @@ struct request {
 	size_t at;		/* its offset in stream->out, at first */
 	uint64_t offset;	/* of a READ or WRITE, in bytes */
 	size_t len;		/* bytes of data that it asks for or sends */
-	u_int others;		/* handles besides, which it was refused for */
+	u_int others;		/* handles open when this OPEN was sent */
 	double sent_s;		/* when it was made */
 	copy_got *got;		/* the request is freed afterwards */
 };
@@ -62,7 +62,7 @@ enum stream_state {
 struct stream {
 	struct sftp_conn *conn;
 	u_int index;		/* in copy->streams */
-	int vital;		/* 1: its loss is fatal */
+	int primary;		/* 1: its loss is fatal */
 	enum stream_state state;
 	struct sshbuf *out;	/* requests that are not sent yet */
 	u_char *in;		/* STREAM_IN bytes: replies not handled yet */
@@ -80,10 +80,10 @@ struct stream {
 
 /*
  * Makes a stream of a session. Its descriptors do not block until
- * stream_free(). One that is not vital sends INIT, and is open once its server
- * has introduced itself.
+ * stream_free(). One that is not primary sends INIT, and is open once its
+ * server has introduced itself.
  */
-struct stream *stream_new(struct sftp_conn *conn, u_int index, int vital);
+struct stream *stream_new(struct sftp_conn *conn, u_int index, int primary);
 
 /* Frees a stream, which has no outstanding requests. NULL is fine. */
 void	 stream_free(struct stream *s);

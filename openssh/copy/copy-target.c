@@ -32,13 +32,13 @@ target_open_here(struct file *f)
 	file_begin_target(f);
 	f->fd = open(f->item.dst, flags, mode(f) | S_IWUSR);
 	if (f->fd == -1)
-		f->put_off = copy_item_not_opened(&f->item, "open local",
+		f->deferred = copy_item_not_opened(&f->item, "open local",
 		    f->item.dst);
 	else if (fstat(f->fd, &st) == -1)
 		copy_item_fail(&f->item, "stat local \"%s\": %s", f->item.dst,
 		    strerror(errno));
 	else if (copy_item_claim(&f->item, &st) == -1)
-		f->put_off = 1;
+		f->deferred = 1;
 	else if (copy->flags.resume == 1 && (uint64_t)st.st_size > f->size)
 		copy_item_fail(&f->item, "Unable to resume download of \"%s\": "
 		    "local file is larger than remote", f->item.dst);

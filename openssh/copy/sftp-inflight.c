@@ -18,18 +18,19 @@ us(double s)
 }
 
 void
-sftp_inflight_init(struct sftp_inflight *d, u_int fixed, uint32_t base,
+sftp_inflight_init(struct sftp_inflight *inflight, u_int fixed, uint32_t base,
     uint64_t most, double now_s)
 {
-	memset(d, 0, sizeof(*d));
-	d->fixed = fixed;
-	d->most = most;
+	memset(inflight, 0, sizeof(*inflight));
+	inflight->fixed = fixed;
+	inflight->most = most;
 	/* What was asked for waits in a file at the server: no memory. */
-	window_init(&d->cw, base, 1, us(now_s));
+	window_init(&inflight->cw, base, 1, us(now_s));
 }
 
 void
-sftp_inflight_opened(struct sftp_inflight *d, double asked_s, double now_s)
+sftp_inflight_opened(struct sftp_inflight *inflight, double asked_s,
+    double now_s)
 {
 	uint64_t rtt_us;
 
@@ -38,23 +39,24 @@ sftp_inflight_opened(struct sftp_inflight *d, double asked_s, double now_s)
 		return;
 	rtt_us = MAXIMUM(us(now_s - asked_s), 1);
 	/* With data in flight the reply had to wait behind it. */
-	if (d->asked == 0 || d->rtt_us == 0 || rtt_us < d->rtt_us)
-		d->rtt_us = rtt_us;
+	if (inflight->asked == 0 || inflight->rtt_us == 0 ||
+	    rtt_us < inflight->rtt_us)
+		inflight->rtt_us = rtt_us;
 }
 
 void
-sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s)
+sftp_inflight_got(struct sftp_inflight *inflight, size_t len, double now_s)
 {
 	const struct window_facts facts = { .now_us = us(now_s),
-	    .rtt = { d->rtt_us, d->rtt_us, 0 }, .consumed = len };
+	    .rtt = { inflight->rtt_us, inflight->rtt_us, 0 }, .consumed = len };
 
-	window_update(&d->cw, &facts);
+	window_update(&inflight->cw, &facts);
 }
 
 uint64_t
-sftp_inflight_depth(const struct sftp_inflight *d)
+sftp_inflight_depth(const struct sftp_inflight *inflight)
 {
-	return MINIMUM(d->cw.target, d->most);
+	return MINIMUM(inflight->cw.target, inflight->most);
 }
 
 static uint64_t
@@ -64,24 +66,24 @@ cost(size_t len)
 }
 
 void
-sftp_inflight_ask(struct sftp_inflight *d, size_t len)
+sftp_inflight_ask(struct sftp_inflight *inflight, size_t len)
 {
-	d->asked += cost(len);
+	inflight->asked += cost(len);
 }
 
 void
-sftp_inflight_end(struct sftp_inflight *d, size_t len)
+sftp_inflight_end(struct sftp_inflight *inflight, size_t len)
 {
-	d->asked -= MINIMUM(cost(len), d->asked);
+	inflight->asked -= MINIMUM(cost(len), inflight->asked);
 }
 
 int
-sftp_inflight_room(const struct sftp_inflight *d, size_t len)
+sftp_inflight_room(const struct sftp_inflight *inflight, size_t len)
 {
-	uint64_t most = sftp_inflight_depth(d);
+	uint64_t most = sftp_inflight_depth(inflight);
 
 	/* The user's number is for each file; together they get no less. */
-	if (d->fixed != 0)
-		most = MAXIMUM(d->fixed * cost(len), d->cw.base);
-	return d->asked == 0 || d->asked + cost(len) <= most;
+	if (inflight->fixed != 0)
+		most = MAXIMUM(inflight->fixed * cost(len), inflight->cw.base);
+	return inflight->asked == 0 || inflight->asked + cost(len) <= most;
 }

@@ -35,26 +35,27 @@ struct sftp_inflight {
  * Starts at time now_s with a fixed number of requests, or if that is 0 with as
  * many as the path takes: for `base` to `most` bytes.
  */
-void	 sftp_inflight_init(struct sftp_inflight *d, u_int fixed,
+void	 sftp_inflight_init(struct sftp_inflight *inflight, u_int fixed,
 	    uint32_t base, uint64_t most, double now_s);
 
 /* Notes that a file was open at now_s that was asked for at asked_s. */
-void	 sftp_inflight_opened(struct sftp_inflight *d, double asked_s,
+void	 sftp_inflight_opened(struct sftp_inflight *inflight, double asked_s,
 	    double now_s);
 
 /* Notes that a reply with len bytes of data came at now_s. */
-void	 sftp_inflight_got(struct sftp_inflight *d, size_t len, double now_s);
+void	 sftp_inflight_got(struct sftp_inflight *inflight, size_t len,
+	    double now_s);
 
 /* Returns the controller's target (bytes), at most `most`. */
-uint64_t sftp_inflight_depth(const struct sftp_inflight *d);
+uint64_t sftp_inflight_depth(const struct sftp_inflight *inflight);
 
 /* Notes that a request for len bytes is sent. */
-void	 sftp_inflight_ask(struct sftp_inflight *d, size_t len);
+void	 sftp_inflight_ask(struct sftp_inflight *inflight, size_t len);
 
 /* Notes that its data has been written, or is not wanted any more. */
-void	 sftp_inflight_end(struct sftp_inflight *d, size_t len);
+void	 sftp_inflight_end(struct sftp_inflight *inflight, size_t len);
 
 /* Returns 1 if one more request for len bytes may be sent. */
-int	 sftp_inflight_room(const struct sftp_inflight *d, size_t len);
+int	 sftp_inflight_room(const struct sftp_inflight *inflight, size_t len);
 
 #endif /* SFTP_INFLIGHT_H */

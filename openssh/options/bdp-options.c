@@ -142,7 +142,7 @@ bdp_options_get(struct bdp_options *options, struct sshbuf *buf)
 	    (max > 1 && max < (uint32_t)WINDOW_MAX_LEAST + 1) ||
 	    (*names != '\0' && tcp_congestion_check(names) != NULL)) {
 		free(names);
-		error_f("bad value");
+		error_f("bad ChannelWindowMax or TCPCongestion");
 		return SSH_ERR_INVALID_FORMAT;
 	}
 	options->channel_window_max = (int)max - 1;

@@ -7,8 +7,8 @@
 #include "path-rtt.h"
 
 /*
- * The best rate fades by this part each round trip: a path that lost half of
- * its rate for good is as fast as it ever was after some 30 of them.
+ * The best rate fades by this part each round trip. After about 26 of them, a
+ * path that lost half of its rate no longer counts as slower.
  */
 #define PATH_RATE_FADE	64
 
@@ -48,7 +48,7 @@ measure_rate(struct path_rtt *pr, uint64_t rtt_us, uint64_t now_us)
 	pr->came = 0;
 }
 
-/* Returns the longest RTT (us) that a path with this least RTT is taken for. */
+/* Returns the largest RTT (us) that is used for a path with this least RTT. */
 static uint64_t
 most_us(const struct path_rtt *pr)
 {

@@ -84,17 +84,17 @@ tcp_congestion_set(int fd, const char *list)
 			found = 1;
 			break;
 		}
-		xasprintf(&more, "%s%s is %s, ", refused ? refused : "",
+		xasprintf(&more, "%s; %s: %s", refused ? refused : "",
 		    name, reason(errno));
 		free(refused);
 		refused = more;
 	}
 	if (found)
-		debug("TCPCongestion: %s%s, was %s", refused ? refused : "",
-		    name, now);
+		debug("TCPCongestion: set %s (was %s)%s", name, now,
+		    refused ? refused : "");
 	else
-		logit("TCPCongestion: %sconnection stays with %s", refused,
-		    now);
+		logit("TCPCongestion: connection stays with %s%s", now,
+		    refused);
 	free(refused);
 }
 #else

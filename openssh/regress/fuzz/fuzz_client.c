@@ -135,7 +135,7 @@ static struct {
 	u_int how, n;
 } further[SERVERS];		/* how further streams behave */
 static int honest;		/* 1: no reply was odd so far */
-static int vital_honest;	/* 1: no reply but of further streams was */
+static int primary_honest;	/* 1: no reply but of further streams was */
 static u_int left_out;		/* extensions that the servers do without */
 static u_int few;		/* handles that a server has; 0: enough */
 static int endless;		/* 1: files never end */
@@ -158,7 +158,7 @@ static sigjmp_buf ended;
 void
 cleanup_exit(int i)
 {
-	if (vital_honest && replies <= REPLIES)
+	if (primary_honest && replies <= REPLIES)
 		finding("the copy ends: %s", said);
 	siglongjmp(ended, 1);
 }
@@ -730,7 +730,7 @@ odd_reply(struct server *s, struct sshbuf *m, struct asked *q)
 	size_t len;
 
 	honest = 0;
-	vital_honest &= s->further;
+	primary_honest &= s->further;
 	switch (how) {
 	case 0:
 		put_status(m, q->id, input_byte());
@@ -940,7 +940,7 @@ next_reply(void)
 static void
 wait_in_vain(const char *how_long)
 {
-	if (vital_honest || servers[0].ended)
+	if (primary_honest || servers[0].ended)
 		finding("waits for %s", how_long);
 	servers[0].ended = servers[is_cross].ended = 1;
 }
@@ -1288,7 +1288,7 @@ converse(void)
 			snprintf(path, sizeof(path), "src/%s", what);
 			compare(path, down);
 		}
-	} else if (vital_honest)
+	} else if (primary_honest)
 		finding("no connection: %s", said);
 	showprogress = 0;
 	copy_free(to);
@@ -1358,7 +1358,7 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	now = 1;
 	waited_s = 0;
 	interrupted = replies = nservers = endless = full = 0;
-	honest = vital_honest = 1;
+	honest = primary_honest = 1;
 	if (sigsetjmp(ended, 1) == 0) {
 		converse();
 		whole = 1;

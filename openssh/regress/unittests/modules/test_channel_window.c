@@ -236,7 +236,7 @@ take(Channel *c, size_t len)
 
 /* What a buffer took for more than 4 MiB is given back when it is empty. */
 static void
-swollen(void)
+peak_backlog(void)
 {
 	Channel *c;
 
@@ -348,7 +348,7 @@ test_channel_window(void)
 	fixture_run("channel window: it follows the path", follows);
 	fixture_run("channel window: peers known by their banner", banners);
 	fixture_run("channel window: memory of a backlog that has gone",
-	    swollen);
+	    peak_backlog);
 	fixture_run("channel window: shares of the budget", shares);
 	fixture_run("channel window: freed", frees);
 	fake_reset();

@@ -37,7 +37,7 @@ static u_char data[64];
 static size_t data_len;
 
 static void
-begin(int vital)
+begin(int primary)
 {
 	int sv[2];
 
@@ -52,7 +52,7 @@ begin(int vital)
 	conn.msg_id = 7;
 	sftp_inflight_init(&conn.depth, 0, SFTP_INFLIGHT_BASE,
 	    SFTP_INFLIGHT_MAX, 1);
-	s = stream_new(&conn, 1, vital);
+	s = stream_new(&conn, 1, primary);
 	s->state = STREAM_UP;
 	taken = statuses = lost = 0;
 }

@@ -34,7 +34,7 @@
 #define MIB		(1024U * 1024)
 
 /* What the walk knows of a channel without asking the modules */
-struct book {
+struct model {
 	int bulk;
 	uint64_t consumed;	/* bytes, ever */
 	uint64_t waiting;	/* bytes that came and were not consumed */
@@ -45,7 +45,7 @@ struct walk {
 	const u_char *data;
 	size_t len;
 	struct conn conn;
-	struct book books[CONN_CHANNELS];
+	struct model models[CONN_CHANNELS];
 	uint32_t limit;		/* bytes */
 	int bounded;
 	struct path_info tcp;
@@ -80,15 +80,15 @@ least(uint64_t a, uint64_t b)
 static const char *
 check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 {
-	struct book *book = &w->books[c->self];
+	struct model *model = &w->models[c->self];
 	const struct window_control *cw = fake.cw;
 
 	if (cw == NULL)
 		return credit != 0 ? "credit out of nothing" : NULL;
-	book->cw = cw;
-	if (cw->now.backlog != book->waiting)
+	model->cw = cw;
+	if (cw->now.backlog != model->waiting)
 		return "controller not told of the backlog";
-	if (cw->now.consumed != book->consumed)
+	if (cw->now.consumed != model->consumed)
 		return "controller not told what was consumed";
 	if (fake.outstanding != MINIMUM(before, UINT32_MAX))
 		return "budget not told what is out";
@@ -113,14 +113,14 @@ check_credit(struct walk *w, const Channel *c, uint64_t before, u_int credit)
 static const char *
 channel_turn(struct walk *w, Channel *c)
 {
-	const struct book *book = &w->books[c->self];
-	uint64_t before = c->local_window + book->waiting;
+	const struct model *model = &w->models[c->self];
+	uint64_t before = c->local_window + model->waiting;
 	const char *wrong;
 	u_int credit;
 
 	fake.cw = NULL;
 	credit = conn_turn(&w->conn, c);
-	if (!book->bulk) {
+	if (!model->bulk) {
 		if (before + c->local_consumed + credit > BASE)
 			return "a fixed window grew";
 	} else if ((wrong = check_credit(w, c, before, credit)) != NULL)
@@ -130,7 +130,7 @@ channel_turn(struct walk *w, Channel *c)
 	/* What stock code takes an excess from: never less than is allowed */
 	if (c->local_window_max < c->local_window)
 		return "window over its maximum";
-	if (c->local_window == 0 && book->waiting == 0)
+	if (c->local_window == 0 && model->waiting == 0)
 		return "sender starved";
 	return NULL;
 }
@@ -140,15 +140,15 @@ channel_open(struct walk *w)
 {
 	u_int how = next(w);
 	Channel *c = conn_channel(&w->conn, "session");
-	struct book *book = &w->books[c->self];
+	struct model *model = &w->models[c->self];
 
-	memset(book, 0, sizeof(*book));
-	book->bulk = how & 1;
-	c->isatty = !book->bulk;
+	memset(model, 0, sizeof(*model));
+	model->bulk = how & 1;
+	c->isatty = !model->bulk;
 	fake.counters = 0;
 	if (how & 2)		/* counters about to wrap */
 		fake.counters = how & 4 ? UINT32_MAX - MIB : UINT64_MAX - MIB;
-	book->consumed = fake.counters;
+	model->consumed = fake.counters;
 	if (how & 8)
 		c->extended_usage = CHAN_EXTENDED_WRITE;
 	return channel_turn(w, c);
@@ -165,7 +165,7 @@ budget_holds(const struct walk *w)
 	for (i = 0; i < CONN_CHANNELS; i++) {
 		if ((c = w->conn.channels[i]) == NULL)
 			continue;
-		has = c->local_window + w->books[i].waiting;
+		has = c->local_window + w->models[i].waiting;
 		sum += MAXIMUM(has, BASE) - BASE;
 	}
 	return sum > (w->limit > BASE ? w->limit - BASE : 0) ?
@@ -262,12 +262,12 @@ step(struct walk *w)
 	n = magnitude(w, 28);
 	if (what < 108) {
 		n = MINIMUM(n, c->local_window);
-		w->books[which].waiting += n;
+		w->models[which].waiting += n;
 		conn_comes(c, buf, n);
 	} else {
 		n = conn_goes(c, buf, n);
-		w->books[which].waiting -= n;
-		w->books[which].consumed += n;
+		w->models[which].waiting -= n;
+		w->models[which].consumed += n;
 	}
 	return channel_turn(w, c);
 }
