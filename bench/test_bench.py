@@ -66,7 +66,7 @@ def tell(program, *arguments, **env):
 
 # The links
 
-def test_links():
+def test_links_span_lan_to_satellite():
     """Ten or more, from a LAN to a geostationary satellite, some with loss."""
     table = links.read()
     assert len(table) >= 10
@@ -133,7 +133,7 @@ def prefix(tmp_path, monkeypatch):
     return str(tmp_path)
 
 
-def test_peers(prefix):
+def test_peers_are_parsed(prefix):
     trees, copiers = sides.parse(
         f"twin={prefix}:twin two='cat -u {{source}} {{target}}'")
     assert trees == {"ours": "openssh", "stock": "stock",
@@ -177,7 +177,7 @@ def test_bad_peers(peers, error):
 
 # The plan
 
-def test_plan():
+def test_plan_has_each_run_once():
     table, three = links.read(), ["ours", "stock", "twin"]
     quick = runs.plan(table, three, True)
     full = runs.plan(table, three, False)
@@ -279,7 +279,7 @@ def test_to_full_rate():
     assert virtual.to_full_rate_s(Series(text), fast) is None
 
 
-def test_thin():
+def test_thinned_series_keeps_its_ends():
     rows = [(1 + i / 100, i) for i in range(1000)]
     kept = virtual.thin(rows, 2.0, 0.5)
     assert [n for _, n in kept] == [100, *range(149, 999, 50), 999]
@@ -289,7 +289,7 @@ def test_thin():
     assert virtual.thin([], 2.0, 0.5) == []
 
 
-def test_values():
+def test_ratios_pair_repetitions():
     a, b = Values({1: 3.0, 2: 1.0, 3: 5.0}), Values({1: 1.0, 2: 2.0, 4: 9.0})
     assert (a.median, a.least, a.most, a.count) == (3.0, 1.0, 5.0, 3)
     assert a.ratio_to(b).by_repetition == {1: 3.0, 2: 0.5}
@@ -307,7 +307,7 @@ def test_a_figure_that_is_not_there():
 
 # The file
 
-def test_file(tmp_path):
+def test_file_is_read_as_written(tmp_path):
     path = tmp_path / "a.jsonl"
     write(path, [record(), record("stock")])
     assert [r["client"] for r in results.load(path)] == ["ours", "stock"]
@@ -438,7 +438,7 @@ def measured():
     return found
 
 
-def test_tables():
+def test_tables_show_what_was_measured():
     data = Results(measured())
     rows = tables.headline(data)
     assert rows[0][5:] == ["raw TCP", "stock", "ours", "hpn", "of raw"]
@@ -471,7 +471,7 @@ def test_labels_keep_apart():
     assert all(a - b > 0.0999 for a, b in zip(at, at[1:]))
 
 
-def test_report(tmp_path):
+def test_report_opens_alone(tmp_path):
     """Opens from disk with nothing beside it; each picture is there."""
     path = write(tmp_path / "a.jsonl", measured())
     folder = tmp_path / "page"
@@ -517,7 +517,7 @@ def copied():
     return Results(found)
 
 
-def test_commands():
+def test_commands_show_multiples_of_the_limit():
     """Ten round trips, made up, of what physics wants: one, and the bytes at
     the link's rate."""
     rows = tables.commands(copied())
@@ -541,7 +541,7 @@ def test_commands():
     assert len(tables.copiers(alone)) == 1 + 2
 
 
-def test_copies():
+def test_copies_show_seconds_by_rtt():
     rows = tables.copies(copied())
     assert rows[0] == ["RTT, ms", "stock", "ours", "ours, packages",
                        "stock, untouched", "ours, untouched"]
@@ -571,7 +571,7 @@ def test_picture_of_copies(tmp_path):
         assert f"of {results.digest(path)}" in picture
 
 
-def test_keep(tmp_path):
+def test_all_figures_are_kept(tmp_path):
     """All figures are kept, and the series of the window's picture."""
     found = [record(link=links.read()[name], repetition=n, series={"x": [1]})
              for name in ("lan", "pacific") for n in (1, 2)]
@@ -654,7 +654,7 @@ def test_another_benchmark(tmp_path):
             bench.measured_before(path, versions, table)
 
 
-def test_interrupted(tmp_path):
+def test_interrupted_benchmark_keeps_its_runs(tmp_path):
     """By SIGINT, once something was measured."""
     path = os.path.join(BENCH, "stopped.jsonl")
     if os.path.exists(path):
@@ -676,7 +676,7 @@ def test_interrupted(tmp_path):
     os.unlink(path)
 
 
-def test_loopback(monkeypatch):
+def test_loopback_counts_both_ends(monkeypatch):
     """Each end's CPU time is counted, and its memory; a failure is one."""
     needs_root()
     monkeypatch.setattr(loop, "COUNT", 10**8)
@@ -712,7 +712,7 @@ def test_chain_is_measured(monkeypatch, tool, direction):
 
 
 @pytest.mark.parametrize("cipher", runs.CHAIN.values())
-def test_chain(cipher):
+def test_what_was_sealed_is_opened(cipher):
     """What was sealed is opened, and nothing else."""
     def chain(data, *words):
         done = subprocess.run([loop.CHAIN, *words], input=data,

@@ -13,7 +13,7 @@ from measure import WINDOW_STOCK, Transfer
 from spec import transfer
 
 
-def test_demo():
+def test_demo_shows_its_table_and_picture():
     """The demo's transfers, its table and its picture."""
     folder = os.path.join(lab.BUILD, "demo")
     for name in ("results.json", "window.png", "index.html"):

@@ -34,7 +34,7 @@ def built():
     assert done.returncode == 0, done.stderr
 
 
-def test_verdict():
+def test_verdict_unit_tests_pass():
     done = subprocess.run([os.path.join(BUILT, "verdict_test")],
                           capture_output=True, text=True)
     assert done.stdout == "tests ok\n"
@@ -212,7 +212,7 @@ def crowded():
 
 @pytest.mark.parametrize("end, program", [
     ("send", "sshd-session"), ("receive", "ssh")], ids=["send", "receive"])
-def test_cpu(place, crowded, end, program):
+def test_lack_of_cpu_is_named(place, crowded, end, program):
     """One end on a CPU that others want, too. All else has another, and goes
     before whatever else this machine runs there: only this end can lack it."""
     few, rest = crowded
@@ -335,7 +335,7 @@ def test_live_table(place):
         assert [w for w in gone if w in "\n".join(table)] == [], table
 
 
-def test_path(place):
+def test_limit_of_the_path_is_named(place):
     """BPF, where the path carries less than the ends could."""
     done = place.run(["tc", "qdisc", "add", "dev", "lo", "root", "tbf",
                       "rate", "80mbit", "burst", "128kb", "latency", "50ms"])
@@ -374,7 +374,7 @@ def test_ss_and_pid(place):
         lambda rows: len(rows) >= 2)} == {f"127.0.0.1:{PORT}"}
 
 
-def test_command(place):
+def test_command_keeps_status_and_output(place):
     """Its exit status, its output, and where the time went."""
     place.sshd()
     done = place.run([SSHTRACE, "--ss", "--", *place.ssh(
@@ -446,7 +446,7 @@ def test_built_without_bpf(tmp_path):
     assert "no BPF: this sshtrace was built without it" in done.stderr
 
 
-def test_page():
+def test_man_page_is_clean():
     if not shutil.which("mandoc"):
         pytest.skip("no mandoc")
     page = os.path.join(HERE, "sshtrace", "sshtrace.1")

@@ -90,7 +90,7 @@ def repo(tmp_path):
     run("gpgconf", "--kill", "all", env=repo.env)
 
 
-def test_upgrades(repo):
+def test_next_version_is_installed(repo):
     repo.new_key()
     package(repo.debs / "bookworm", OURS)
     done = repo.make()

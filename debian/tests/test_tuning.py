@@ -382,7 +382,7 @@ def test_without_its_file(machine):
     ("net.ipv4.tcp_rmem =", False),
     ("net.ipv4.tcp_rmem = 4096 131072 67108864\r", False),
     ("net.ipv4.tcp_rmem = 4096 131072 99999999999999999999", False)])
-def test_edited(machine, line, raised):
+def test_edited_file_raises_nothing(machine, line, raised):
     """Our file as somebody has left it: what is not three numbers has one
     message, and nothing is raised."""
     path = machine.root / "usr/lib/sysctl.d" / CONF

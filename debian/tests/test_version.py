@@ -42,7 +42,7 @@ def following(version):
 
 
 @pytest.mark.parametrize("base", OF_DEBIAN + sorted(BASES.values()))
-def test_between(base):
+def test_version_is_between_two_of_debian(base):
     ours = base + suffix()
     assert less(base, ours)
     assert less(base + "+b1", ours)     # a rebuild of the same source

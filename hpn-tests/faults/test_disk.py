@@ -30,7 +30,7 @@ def small(place):
 
 @runs(("scp", "get"), ("scp", "put"),
       of=[copy for copy in COPIES if copy != ("ssh", "get")])
-def test_full(place, small, who, tool, direction):
+def test_full_disk_is_an_error(place, small, who, tool, direction):
     ends = Ends(place, who)
     ends.dest = f"{small[0]}/dest"
     process = ends.start(tool, direction, port=PORT)
@@ -112,7 +112,7 @@ def test_caller_that_has_gone(place):
     pytest.param("sftp", marks=slow)])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @each
-def test_tree(place, small, who, tool, direction):
+def test_file_without_an_error_is_whole(place, small, who, tool, direction):
     """Of a tree each file that has no error of its own is whole."""
     ends = Ends(place, who)
     tree = place.path("tree")

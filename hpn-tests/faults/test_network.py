@@ -24,7 +24,7 @@ def receives(direction):
 
 
 @runs(("scp", "get"))
-def test_stall(place, who, tool, direction):
+def test_copy_survives_a_stall(place, who, tool, direction):
     """Twice, once in each direction: it goes on."""
     ends = Ends(place, who)
     data, back = receives(direction)
@@ -37,7 +37,7 @@ def test_stall(place, who, tool, direction):
 
 
 @runs(("sftp", "put"))
-def test_pieces(place, who, tool, direction):
+def test_copy_survives_single_bytes(place, who, tool, direction):
     """All of the login and some data byte by byte, more in odd pieces."""
     ends = Ends(place, who)
     script = [{"from": end, "at": at, "do": "fragment", "bytes": count,
@@ -83,14 +83,14 @@ def large(place, who):
 
 
 @runs(("ssh", "get"))
-def test_reset(place, who, tool, direction):
+def test_reset_is_an_error(place, who, tool, direction):
     """In mid-packet: packets end at an odd place once in 30,000 bytes."""
     copies(large(place, who), tool, direction,
            some(direction, {"do": "reset"}), "reset in mid-packet", LOST)
 
 
 @runs(("ssh", "get"))
-def test_truncated(place, who, tool, direction):
+def test_truncation_is_an_error(place, who, tool, direction):
     """The connection ends in mid-packet as if it was meant to; and near the
     end, where a command's exit status is ahead of what it wrote last."""
     copies(large(place, who), tool, direction,
@@ -111,7 +111,7 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", [
     "flip", "duplicate", pytest.param("lose", marks=slow)])
 @runs(("ssh", "put"))
-def test_damage(place, damage, who, tool, direction):
+def test_damage_is_an_error(place, damage, who, tool, direction):
     """The MAC tells, and so does the error."""
     what, fault, words = DAMAGE[damage]
     copies(large(place, who), tool, direction, some(direction, what), fault,

@@ -62,7 +62,7 @@ def download(place, tree, swing):       # noqa: F811
 
 @slow
 @pytest.mark.parametrize("swing", [0, 0.25])
-def test_tunnel(place, pytestconfig, swing):            # noqa: F811
+def test_queue_in_a_tunnel_is_bounded(place, pytestconfig, swing):  # noqa: F811
     all_most, worst_s = [], 0
     with busy(place):
         _, stock_s = download(place, STOCK, swing)

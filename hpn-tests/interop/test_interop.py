@@ -75,7 +75,7 @@ each = pytest.mark.parametrize("peer", ROWS, ids=map(row_id, ROWS),
 
 @pytest.mark.parametrize("tree", peers.TREES)
 @each
-def test_bytes(place, peer, tree):          # noqa: F811
+def test_bytes_arrive_intact(place, peer, tree):          # noqa: F811
     """On loopback, at full speed, both ways."""
     role, name, mode = peer
     table = peers.ROLES[role][name]
@@ -103,7 +103,7 @@ def test_bytes(place, peer, tree):          # noqa: F811
 
 @pytest.mark.parametrize("direction", peers.DIRECTIONS)
 @each
-def test_goodput(results, peer, direction):
+def test_goodput_not_below_stock(results, peer, direction):
     role, name, mode = peer
     result = results[role, name].result()
     stock, ours = (result[mode][direction][tree] for tree in peers.TREES)

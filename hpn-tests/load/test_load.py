@@ -138,7 +138,7 @@ def test_memory_of_channels(forwarding):
         assert ours <= stock * 1.1 + 2 * BATCH
 
 
-def test_channels(forwarding):
+def test_channels_leave_nothing_behind(forwarding):
     """10,000 on one connection: from the 1,000th on neither end grows, and
     no descriptor stays."""
     memory_after = forwarding(OURS)
@@ -153,7 +153,7 @@ def test_channels(forwarding):
                "and after all, KiB", f"{was:,}, {now:,}")
 
 
-def test_movers(place):                 # noqa: F811
+def test_connections_move_data_at_once(place):                 # noqa: F811
     """200 connections at once, each with data both ways."""
     place.sshd()
     data = os.urandom(MOVED)
@@ -184,7 +184,7 @@ def test_movers(place):                 # noqa: F811
            "both ways", "whole, and nothing left behind", str(MOVERS))
 
 
-def test_logins(place):                 # noqa: F811
+def test_each_login_gets_in_or_is_told(place):                 # noqa: F811
     """Bursts that MaxStartups doesn't let through: each one gets in, or is
     told that it doesn't and gets in later."""
     sshd = place.sshd(OURS, "MaxStartups 5")

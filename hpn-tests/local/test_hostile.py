@@ -121,7 +121,7 @@ ANSWERS = {     # to requests of channels: sshd takes any for a sign of life
 
 @pytest.mark.parametrize("name", [*LIES, *ANSWERS])
 @ENDS
-def test_lies(place, end, name):
+def test_odd_answers_do_no_harm(place, end, name):
     """Odd answers do sshd no harm, as with stock."""
     message, word = (LIES | ANSWERS)[name]
     here = end(place)
@@ -150,7 +150,7 @@ BAD_EXTENSIONS = {
 
 @pytest.mark.parametrize("name", BAD_EXTENSIONS)
 @ENDS
-def test_extension(place, end, name):
+def test_bad_extension_is_refused_or_ignored(place, end, name):
     extensions, word = BAD_EXTENSIONS[name]
     here = end(place, extensions=extensions, opens=word is None)
     if word is None:
@@ -219,7 +219,7 @@ def inflating(size):
 
 @pytest.mark.parametrize("size", [256 * KIB + 1, MIB, 100 * MIB])
 @ENDS
-def test_inflates(place, end, size):
+def test_inflated_packet_is_bounded(place, end, size):
     """A compressed packet has what another may have, and ends the connection
     if it has a byte more."""
     here = end(place, compress=True)
@@ -380,7 +380,7 @@ def test_sshd_no_answer(place):
     server.finish()
 
 
-def test_sshd_two_answers(place):
+def test_second_probe_answer_is_ignored(place):
     """The second one has no effect: the round trip stays the first one's."""
     slow_s, count = 1, WINDOW - PACKET
     server = Server(place, extensions=ext_info(BOUNDED, b"0"))

@@ -10,5 +10,5 @@ from loopback import place                              # noqa: F401
 @pytest.mark.parametrize("connections, what, shows", [
     (200, ["-N"], "User child is on pid"),
     (100, ["sleep 1000"], "Starting session: command")])
-def test_idle(place, connections, what, shows):         # noqa: F811
+def test_idle_memory_is_bounded(place, connections, what, shows):  # noqa: F811
     memory_kib(idle(place, connections, what, shows), connections)

@@ -37,7 +37,7 @@ def takes_no_more(peer, channel, window, packet):
         assert channel.recv(fits) == SAID[:fits]
 
 
-def test_sshd(place):                                   # noqa: F811
+def test_sshd_without_room_does_not_spin(place):  # noqa: F811
     server = Server(place)
     pid = server.peak.pid
     before_s = cpu_s(pid)
@@ -87,7 +87,7 @@ def test_sshd_ends(place, end):                         # noqa: F811
 
 @pytest.mark.parametrize("packet", PACKETS)
 @pytest.mark.parametrize("window", WINDOWS)
-def test_ssh(place, window, packet):                    # noqa: F811
+def test_ssh_without_room_does_not_spin(place, window, packet):  # noqa: F811
     client = Client(place, takes=(window, packet))
     before_s = cpu_s(client.ssh.pid)
     client.ssh.stdin.write(SAID)

@@ -58,7 +58,7 @@ def login(place, name, tree):
 
 
 @pytest.mark.parametrize("name", peers.SERVERS)
-def test_server(place, name):
+def test_user_sees_what_stock_shows(place, name):
     serve(place, name)
     login(place, name, STOCK)               # the host is known from here on
     stock, seen = login(place, name, STOCK)
@@ -77,7 +77,7 @@ def test_server(place, name):
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_client(place, name):
+def test_client_logs_in_and_copies(place, name):
     if why := peers.absent("client", name):
         pytest.skip(why)
     peers.prepare(place.folder)

@@ -57,7 +57,7 @@ def value(done, name="ChannelWindowMax"):
     ("2M", 2 * MIB), ("64M", 64 * MIB), ("64m", 64 * MIB), ("1G", 1024 * MIB),
     ("4096K", 4 * MIB), ("2097152", 2 * MIB), ("2.5M", 5 * MIB // 2),
     ('"8M"', 8 * MIB), ("16M # as ever", 16 * MIB)))])
-def test_value(folder, kind, name, written, means):
+def test_value_is_dumped(folder, kind, name, written, means):
     done = dump(folder, kind, f"{name} {written}")
     assert value(done, name) == str(means)
 
@@ -124,7 +124,7 @@ def test_bad_value_on_the_command_line(folder, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_first_counts(folder, kind):
+def test_first_value_wins(folder, kind):
     done = dump(folder, kind, "ChannelWindowMax 4M", "ChannelWindowMax none",
                 "TCPCongestion bbr", "TCPCongestion reno")
     assert value(done) == str(4 * MIB)
@@ -135,7 +135,7 @@ def test_first_counts(folder, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_default(folder, kind):
+def test_default_follows_the_memory(folder, kind):
     """128M, a sixteenth of the memory, or of what the cgroup may have: here
     as a file system says that hides the real one."""
     assert value(dump(folder, kind), "TCPCongestion") == "default"

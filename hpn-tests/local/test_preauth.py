@@ -152,7 +152,7 @@ def what_a_stranger_says(place):        # noqa: F811
         is_gone(place)
 
 
-def test_preauth(place, noting):        # noqa: F811
+def test_security_lists_what_runs_before_login(place, noting):  # noqa: F811
     noting.forget()
     place.sshd(noting.tree, "ChannelWindowMax 64M", "TCPCongestion cubic")
     # Another key than the user's

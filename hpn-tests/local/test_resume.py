@@ -173,7 +173,7 @@ def test_large_ones_without_digests(resume, direction, have, differs, kept):
     (["-ZO", "a", "b"], "-Z needs the SFTP protocol"),
     (["-Z", "h1:a", "h2:b"], "-Z copies from or to this machine"),
     (["-Z", "-R", "h1:a", "h2:b"], "-Z copies from or to this machine")])
-def test_refused(tmp_path, argv, words):
+def test_wrong_use_is_refused(tmp_path, argv, words):
     status, error = run([f"{OURS}/scp", "-S", "false", *argv], tmp_path)
     assert status != 0
     assert error.count("\n") == 1 and words in error, error

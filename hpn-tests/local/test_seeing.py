@@ -238,7 +238,7 @@ def test_reason_base(place):
 @pytest.mark.parametrize("reason, tree, options", [
     ("peer", STOCK, []), ("budget", OURS, ["-o", "ChannelWindowMax=3M"])],
     ids=["peer", "budget"])
-def test_reason(place, reason, tree, options):
+def test_log_names_what_limited_the_window(place, reason, tree, options):
     place.sshd(tree)
     found = reasons_until(place, reason, lambda port: fetch(
         place, "-vv", *options, n=48 * MIB, port=port))
@@ -283,7 +283,7 @@ def test_reason_reader(place):
     slow(place, f"head -c {32 * MIB} /dev/zero", a_little_at_a_time, "reader")
 
 
-def test_escape(place):
+def test_escape_lists_windows_of_forwardings(place):
     """~# has a line more under a forwarding, and none under a terminal."""
     place.sshd()
     ssh = place.start(
@@ -329,7 +329,7 @@ def probes(path):
 
 
 @pytest.mark.parametrize("program", ["ssh", "sshd-session"])
-def test_usdt(program):
+def test_usdt_probe_is_there_if_configured(program):
     """It is there if configured, whatever headers this machine has."""
     path = os.path.join(OURS, program)
     if "-DWITH_USDT" not in read(f"{OURS}/Makefile"):

@@ -37,7 +37,7 @@ def tree(tmp_path):
 
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
 @pytest.mark.parametrize("direction", ["get", "put"])
-def test_tree(tmp_path, tree, tool, direction):
+def test_tree_arrives_whole(tmp_path, tree, tool, direction):
     assert copy(tmp_path, tool, direction, SERVER, tree, tmp_path / "copy",
                 "-rp") == (0, "")
     assert entries(tree) == entries(tmp_path / "copy")
@@ -413,7 +413,7 @@ WAYS = pytest.mark.parametrize("tool, direction", [
 
 
 @WAYS
-def test_file_that_grows(tmp_path, odd, tool, direction):
+def test_growing_file_is_copied(tmp_path, odd, tool, direction):
     source, dest = tmp_path / "source", tmp_path / "copy"
     source.write_bytes(content(24 * MIB))
     assert copy(tmp_path, tool, direction, odd("grows", 3, source), source,
@@ -477,7 +477,7 @@ def group_has_ended(group):
 @pytest.mark.parametrize("signum,send", [
     (signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill),
     (signal.SIGHUP, os.killpg)], ids=["INT", "TERM", "HUP"])
-def test_interrupted(tmp_path, odd, tool, direction, signum, send):
+def test_interrupted_tree_fails(tmp_path, odd, tool, direction, signum, send):
     """^C, kill and a window that is closed, among the files of a tree: no more
     of them, no process is left, and it isn't a success."""
     source, dest = tmp_path / "source", tmp_path / "copy"

@@ -516,7 +516,7 @@ def test_broken_pipe(tmp_path, odd, tool):
 @BOTH
 @FILES
 @pytest.mark.parametrize("number", [61, 152])
-def test_interrupted(tmp_path, odd, direction, number, files):
+def test_interruption_names_files(tmp_path, odd, direction, number, files):
     """sftp goes on after ^C. It names what is not whole and nothing else."""
     tree = flat(tmp_path / "tree", 80, 600000)
     dest = tmp_path / "copy"

@@ -75,7 +75,7 @@ def test_a_server_that_cannot_cut(place, tool, direction):
 
 @pytest.mark.parametrize("direction,what", [
     ("get", "file"), ("put", "file"), ("put", "tree")])
-def test_few_descriptors_there(place, direction, what):
+def test_copy_survives_12_descriptors_at_server(place, direction, what):
     """Each server has 12."""
     fill(place, what)
     place.serve(first="ulimit -n 12", more="ulimit -n 12")
@@ -130,7 +130,7 @@ def peak_kib(place, direction, streams):
 
 @BOTH
 @pytest.mark.parametrize("what", ["file", "tree"])
-def test_memory(place, direction, what):
+def test_more_streams_take_no_memory_for_data(place, direction, what):
     """What is outstanding waits in a file and takes no memory, with 256 MiB in
     flight at most over all streams. So a stream more takes as much as its
     messages do, however much is in flight."""

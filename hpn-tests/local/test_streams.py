@@ -103,7 +103,7 @@ def test_files_that_cannot_be_read(place):
 
 @BOTH
 @pytest.mark.parametrize("streams", [1, 4])
-def test_appending(large, direction, streams):
+def test_reget_and_reput_complete_a_file(large, direction, streams):
     """reget and reput. With several streams, the last 64 MiB may have gaps."""
     with open(large.source, "ab") as f:
         f.truncate(100 * MIB)
@@ -421,7 +421,7 @@ def test_a_sparse_file(place):
 
 @TOOLS
 @BOTH
-def test_interrupted(large, tool, direction):
+def test_interruption_ends_all_streams(large, tool, direction):
     """^C, to the whole group as from a terminal."""
     client = begin(large, tool, direction, "-l80000", how={
         "start_new_session": True, "preexec_fn": hears_interrupts})
@@ -511,7 +511,7 @@ def further_ssh(here, then):
 @pytest.mark.parametrize("words", [
     {}, {"port": "-P1", "server": "scp://root@127.0.0.1:2222/"}],
     ids=["host", "URI"])
-def test_logins(login_place, direction, words):
+def test_each_stream_logs_in_at_the_same_port(login_place, direction, words):
     """Each at the same port: a URI's if it has one."""
     here = login_place
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")

@@ -42,7 +42,7 @@ PACKAGE = "(package openssh-bdp-tuning)"
           copy=small("client", "tcp_wmem"))
 @scenario("says-no-buffer", "netem", "",
           copy=transfer("100m-100ms", "put", 60 * 10**6))
-def test_ssh_says(scene, measured):
+def test_log_names_the_limiting_buffer(scene, measured):
     log = scene["copy"].read("ssh.log").replace("\r", "")
     (receiver, sender, remedy), = SAID.findall(log)
     measured.holds(f"receiver {receiver} %, sender {sender} %: {remedy}",

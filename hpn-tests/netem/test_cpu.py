@@ -40,7 +40,7 @@ STOCK = {"client": "stock", "server": "stock"}
 @scenario("cpu-fixed-window", "netem",
           near=twins(GB // 25, **STOCK)["near"],
           far=twins(GB // 25, **FIXED)["far"])
-def test_cpu_of_a_fixed_window_does(scene, measured):
+def test_cpu_limit_fails_with_a_fixed_window(scene, measured):
     """That the above can fail: stock OpenSSH, given a window of 64 MiB.
     (With it, it needs as much at 1 ms: all that is not in the pipe waits in
     the sender's buffer.)"""

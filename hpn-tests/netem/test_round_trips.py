@@ -33,7 +33,7 @@ def login(server="openssh", logins=0, **fields):
 @scenario("login-debian12", "check", OLD, **login("debian12"))
 @scenario("login-debian12-agent", "check", OLD,
           **login("debian12", agent=True))
-def test_login(scene, measured):
+def test_login_takes_few_round_trips(scene, measured):
     """Round trips of a login and a command, at the first login and later, with
     the key in a file or in an agent"""
     measured.at_most("round trips", scene["login"].result["seconds"] / RTT_S,
@@ -47,7 +47,7 @@ def shared(**fields):
 @scenario("login-shared", "check", ours=shared(),
           to_stock=shared(server="stock"),
           stock=shared(client="stock", server="stock"))
-def test_shared(scene, measured):
+def test_shared_command_takes_one_round_trip(scene, measured):
     """Round trips of a command through a ControlMaster: one to our sshd, as
     with stock's ssh to stock's"""
     def trips(key):
@@ -69,7 +69,7 @@ def copy(direction, count):
 @scenario("scp-1k-get", "netem", 10.3, **copy("get", 1000))
 @scenario("scp-1m-put", "netem", 17.4, **copy("put", 10**6))
 @scenario("scp-1m-get", "netem", 17.4, **copy("get", 10**6))
-def test_copy(scene, measured):
+def test_small_copy_takes_few_round_trips(scene, measured):
     """Round trips of a login and the copy of 1 KB or 1 MB"""
     measured.at_most("round trips", scene["copy"].result["seconds"] / RTT_S,
                      scene.case, "{:.2f}")

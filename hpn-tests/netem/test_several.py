@@ -36,7 +36,7 @@ def compare(scene, measured):
 @scenario("streams-get", "netem", **several("get"))
 @scenario("streams-put", "netem", **several("put"))
 @pytest.mark.page("copies")
-def test_streams(scene, measured):
+def test_streams_divide_the_time(scene, measured):
     compare(scene, measured)
 
 
@@ -45,7 +45,7 @@ TREE = {"bytes": 40 * 24 * MIB, "tree": [1, 40, 24 * MIB]}
 
 @scenario("streams-tree-get", "netem", **several("get", **TREE))
 @scenario("streams-tree-put", "netem", **several("put", **TREE))
-def test_tree(scene, measured):
+def test_streams_divide_the_time_of_a_tree(scene, measured):
     compare(scene, measured)
 
 
@@ -57,7 +57,7 @@ LOSS_SEEDS = (1, 2, 3)
     for seed in LOSS_SEEDS for key, fields in {
         "one": {}, "eight": {"streams": 8}}.items()})
 @pytest.mark.page("copies")
-def test_loss(scene, measured):
+def test_streams_multiply_goodput_under_loss(scene, measured):
     """Losses keep the congestion window of CUBIC small: each stream has
     one of its own."""
     ratios = [seconds(scene, f"one{seed}") / seconds(scene, f"eight{seed}")
@@ -70,7 +70,7 @@ def test_loss(scene, measured):
 @scenario("streams-shared", "netem", **{
     key: copy("put", tcp_buffers="raised", shared=True, **fields)
     for key, fields in {"one": {}, "eight": {"streams": 8}}.items()})
-def test_shared(scene, measured):
+def test_sessions_multiply_goodput_at_stock(scene, measured):
     """Eight sessions of one connection, which is there, each have a window of
     2 MiB at a stock server."""
     def took_s(key):

@@ -158,7 +158,7 @@ def test_damaged_bytes_are_found(tmp_path):
         lab.check(lab.Transfer(spec, str(tmp_path)))
 
 
-def test_series():
+def test_series_gives_goodput():
     s = Series("1.0 0\n2.0 1000000\n3.0 3000000\n4.0 5000000\n9.0 5000000\n")
     assert s.first_s() == 2.0
     assert s.seconds() == 2.0           # the last line has nothing new

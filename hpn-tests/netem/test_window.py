@@ -89,7 +89,7 @@ def changing(path, count, changes, cc):
           **changing("1g-100ms", GB, RATE_CHANGES, "cubic"))
 @scenario("rate-changes-bbr", "netem",
           **changing("1g-100ms", GB, RATE_CHANGES, "bbr"))
-def test_recovers(scene, measured):
+def test_goodput_recovers_after_each_change(scene, measured):
     """10 RTT after each change, raw TCP's goodput again (over 1 s or 10 RTT,
     or until the next)."""
     ours, raw = scene["ours"], scene["raw"]

@@ -123,7 +123,7 @@ def tree(folder):
     return data
 
 
-def test_copies(root, tmp_path):
+def test_bundle_copies_by_its_own_ssh(root, tmp_path):
     """By its own ssh, if another one is in PATH: called by its path, from PATH
     or through a link; with the system's ssh_config, silently."""
     data = tree(tmp_path)

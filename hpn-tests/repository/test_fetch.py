@@ -341,7 +341,7 @@ def tarball(world):
 
 
 @pytest.mark.parametrize("upstream", ["", NEWEST])
-def test_given(world, tarball, upstream):
+def test_given_tarball_needs_no_network(world, tarball, upstream):
     """Needs neither network nor apt; then the cache has its key."""
     path = without(world.top / "bin", "curl", "apt-get", "dpkg")
     for _ in range(2):

@@ -63,7 +63,7 @@ def test_no_warning():
                  cwd=OPENSSH, input="\n".join(map(os.path.basename, SOURCES)))
 
 
-def test_cppcheck():
+def test_cppcheck_is_silent():
     says_nothing([needs("cppcheck"), "--quiet", "--std=c11",
                   f"-I{built(OPENSSH)}",
                   "--enable=warning,performance,portability",
@@ -82,7 +82,7 @@ def test_clang_tidy():
                     '"' not in f)], cwd=OPENSSH)
 
 
-def test_shellcheck():
+def test_shellcheck_is_silent():
     """(dash and bash both have -nt.)"""
     shells = []
     for name in tracked():
@@ -102,7 +102,7 @@ def ruff():
         pytest.skip(str(error))
 
 
-def test_ruff():
+def test_ruff_is_silent():
     """(A fixture's name is that of a parameter, F811; modules of other
     folders are imported when their path is known, E402.)"""
     says_nothing([ruff(), "check", "--no-cache", "--isolated",
@@ -110,7 +110,7 @@ def test_ruff():
                   "F811,E402", *tracked("*.py")], cwd=TOP)
 
 
-def test_columns():
+def test_c_has_80_columns_at_most():
     """Of C, with tabs as wide as 8: 80 at most."""
     found = []
     for name in tracked("*.c", "*.h"):
@@ -131,7 +131,7 @@ def hardening(path):
 @pytest.mark.parametrize("program", ["ssh", "sshd", "sshd-session",
                                      "sshd-auth", "scp", "sftp",
                                      "sftp-server"])
-def test_hardening(program):
+def test_hardening_is_that_of_stock(program):
     """As upstream's own build here has it: nothing of it is lost by ours."""
     ours, stock = (f"{built(tree)}/{program}" for tree in (OPENSSH, STOCK))
     assert hardening(ours) == hardening(stock)

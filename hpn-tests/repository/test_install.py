@@ -62,7 +62,7 @@ def test_not_over_the_systems(prefix, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_runs(tmp_path):
+def test_installed_sshd_lets_a_user_in(tmp_path):
     """Installed for real, where nobody else sees it: a login on its port."""
     if os.getuid() != 0:
         pytest.skip("no root, who may mount a prefix")

@@ -224,7 +224,7 @@ def test_no_modules_include_each_other():
 @pytest.mark.parametrize("program", [
     "hpn-tests/results/page.py", "hpn-tests/netem/reference.py",
     "bench/tables.py", "patches/tools/table"])
-def test_documents(program):
+def test_written_documents_are_current(program):
     done = subprocess.run([sys.executable, "-B", program, "--check"], cwd=TOP,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -56,7 +56,7 @@ def run(tmp_path):
 @pytest.mark.parametrize("all_of_them, count", [
     ("0", "6 passed, 4 failed, 3 skipped"),
     ("1", "6 passed, 7 failed, 0 skipped")])
-def test_count(run, options, all_of_them, count):
+def test_all_processes_are_counted(run, options, all_of_them, count):
     done = run(*options, REQUIRE_ALL=all_of_them)
     assert done.returncode == 1
     assert done.stdout.endswith(f"\n{count}\n"), done.stdout + done.stderr

@@ -69,7 +69,7 @@ def faults(day, rows):
 
 
 @pytest.mark.level("grid")
-def test_day():
+def test_day_ends_as_it_began():
     if not lab.virtual_time():
         pytest.skip("no virtual time: a day is a day")
     rows = run(DAY, "day")

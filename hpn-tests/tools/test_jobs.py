@@ -109,7 +109,7 @@ def faults(job, result):
 @pytest.mark.parametrize("job", [
     pytest.param(j, id=j.name, marks=pytest.mark.level(j.level))
     for j in jobs.JOBS])
-def test_tool(job):
+def test_job_meets_its_limits(job):
     tool = jobs.TOOLS[job.tool]
     if why := tool.absent():
         if job.level != "check":

@@ -65,7 +65,7 @@ def kernel_headers(folder):
 
 @pytest.mark.level("netem")
 @pytest.mark.parametrize("name", BUILDS)
-def test_builds(name, tmp_path):
+def test_programs_build_with_each_compiler(name, tmp_path):
     packages, options, runs = BUILDS[name]
     for package in packages:
         if not shutil.which("dpkg-query") or not is_installed(package):

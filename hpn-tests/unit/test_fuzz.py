@@ -81,12 +81,12 @@ def run(fuzzer, inputs, directory):
 
 @pytest.mark.parametrize("fuzzer,name", [
     (fuzzer, name) for fuzzer, inputs in FOUND.items() for name in inputs])
-def test_found(built, fuzzer, name, tmp_path):
+def test_known_fuzz_inputs_pass(built, fuzzer, name, tmp_path):
     run(fuzzer, {name: FOUND[fuzzer][name]}, tmp_path)
 
 
 @pytest.mark.parametrize("fuzzer", RANDOM)
-def test_random(built, fuzzer, tmp_path):
+def test_random_fuzz_inputs_pass(built, fuzzer, tmp_path):
     r = random.Random(20)
     run(fuzzer, {str(i): r.randbytes(r.randrange(8, 200))
                  for i in range(RANDOM[fuzzer])}, tmp_path)

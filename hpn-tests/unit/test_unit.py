@@ -33,7 +33,7 @@ CHANBUF = ["contents", "buffer", "channel"] if CORE else [None]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_ours(program):
+def test_our_unit_tests_pass(program):
     make(OPENSSH, f"bdp-{program}")
     for only in CHANBUF if program == "test_chanbuf" else [None]:
         done = run(OPENSSH, f"bdp-{program}",
@@ -52,5 +52,5 @@ def test_stock_buffers_fail(only):
     assert "failed" in done.stdout + done.stderr
 
 
-def test_upstream():
+def test_upstream_unit_tests_pass():
     make(OPENSSH, "unit")

@@ -81,7 +81,7 @@ def record(target, name, stock, ours):
 @pytest.mark.parametrize("target, variable, name", every(),
                          ids=[" ".join(filter(None, (t, n)))
                               for t, _, n in every()])
-def test_upstream(target, variable, name):
+def test_result_is_that_of_stock(target, variable, name):
     for tree in ("stock", "openssh"):
         if not os.path.exists(os.path.join(BUILD, tree, ".built")):
             pytest.skip(f"no build/{tree}: see \"make {tree}\"")

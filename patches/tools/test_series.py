@@ -176,7 +176,7 @@ def test_lay_refuses_fuzz(tmp_path):
 
 
 @pytest.mark.parametrize("name", MAIN)
-def test_header(name):
+def test_header_has_all_fields(name):
     header = text(name).split("\n---\n")[0]
     for field, spellings in FIELDS.items():
         assert any(re.search(f"^{s}: \\S", header, re.M) for s in spellings), \

@@ -175,7 +175,7 @@ def test_security_folder(project):
     assert project.rebase(project.tree)[1][1] == "a.patch: applies"
 
 
-def test_types(project):
+def test_types_are_renamed_on_an_old_base(project):
     """Of what the series changes, on an old base, but not of defines.h."""
     project.write("patches/b.patch", patch("defines.h") + patch("b.c")[25:])
     status, out, _ = project.run("patches/tools/types", "-n", "old", "tree")
@@ -196,7 +196,7 @@ def test_types_of_a_new_base(project):
     assert (project.tree / "a.c").read_text() == LOOP
 
 
-def test_rebase(project):
+def test_rebase_says_what_applies_where(project):
     """Types are laid; one applies, one elsewhere."""
     project.write("tree/b.c", "/* more */\n" + LOOP)
     assert project.rebase(project.tree) == (0, [

@@ -180,7 +180,7 @@ transfer(void)
 	struct heard heard;
 	size_t i;
 
-	TEST_START("options, to another process");
+	TEST_START("options, another process gets the same values");
 	fixture_listen(&heard, "compose");
 	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		bdp_options_init(&a);
@@ -216,7 +216,7 @@ transfer(void)
 	sshbuf_free(buf);
 	TEST_DONE();
 
-	TEST_START("options, nothing else is taken");
+	TEST_START("options, bad values of another process are refused");
 	ASSERT_INT_EQ(get(&b, 2, ""), SSH_ERR_INVALID_FORMAT);
 	ASSERT_INT_EQ(get(&b, WINDOW_MAX_LEAST, ""), SSH_ERR_INVALID_FORMAT);
 	ASSERT_INT_EQ(get(&b, (uint32_t)WINDOW_MAX_MOST + 2, ""),

@@ -458,7 +458,7 @@ test_channel_path(void)
 	}
 	how = KEEPALIVE;
 	fixture_run("channel path: sshd's own keepalives", keepalives);
-	fixture_run("channel path: one look at the socket a round trip", looks);
+	fixture_run("channel path: the socket is sampled once a round trip", looks);
 	sshbuf_free(probe);
 	fake_reset();
 }

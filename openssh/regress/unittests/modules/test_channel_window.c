@@ -349,7 +349,7 @@ test_channel_window(void)
 	fixture_run("channel window: peers known by their banner", banners);
 	fixture_run("channel window: memory of a backlog that has gone",
 	    peak_backlog);
-	fixture_run("channel window: shares of the budget", shares);
-	fixture_run("channel window: freed", frees);
+	fixture_run("channel window: a channel that closes returns its share", shares);
+	fixture_run("channel window: freed ones begin anew", frees);
 	fake_reset();
 }

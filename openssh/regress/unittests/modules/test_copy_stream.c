@@ -114,7 +114,7 @@ test_requests(void)
 	u_char m[100];
 	int fd;
 
-	TEST_START("copy-stream: requests");
+	TEST_START("copy-stream: each request gets its reply");
 	begin(1);
 	ASSERT_INT_NE(fd = mkstemp(path), -1);
 	unlink(path);
@@ -249,7 +249,7 @@ test_bad(void)
 	const u_char none[] = { 0, 0, 0, 0 };
 	const u_char large[] = { 0, 4, 0, 1 };
 
-	TEST_START("copy-stream: bad replies");
+	TEST_START("copy-stream: bad replies end the stream");
 	bad(unknown, sizeof(unknown));
 	bad(another, sizeof(another));
 	bad(more, sizeof(more));

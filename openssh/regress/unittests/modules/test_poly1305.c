@@ -167,11 +167,11 @@ void
 test_poly1305(void)
 {
 	by_openssl();
-	TEST_START("padding");
+	TEST_START("padding is random, of any length");
 	padding();
 	TEST_DONE();
 #ifdef __linux__
-	TEST_START("padding that was used");
+	TEST_START("padding that was used is gone from memory");
 	padding_is_gone();
 	TEST_DONE();
 #endif

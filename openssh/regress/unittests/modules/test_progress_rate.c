@@ -96,7 +96,7 @@ test_progress_rate(void)
 	TEST_START("progress: the rate is that of the last seconds");
 	last_seconds();
 	TEST_DONE();
-	TEST_START("progress: more looks than samples");
+	TEST_START("progress: more calls than samples");
 	many_looks();
 	TEST_DONE();
 	TEST_START("progress: odd clocks and counts");

@@ -150,7 +150,7 @@ reads(void)
 void
 test_read_ahead(void)
 {
-	fixture_run("read-ahead: several packets in a turn", several);
+	fixture_run("read-ahead: several packets in an iteration", several);
 	fixture_run("read-ahead: what is read at once", reads);
 	fake_reset();
 }

@@ -33,7 +33,7 @@ test_send_account(void)
 	uint64_t now = 1000 * S;
 	int i;
 
-	TEST_START("sender: each second counts for what the last look said");
+	TEST_START("sender: each second counts for what the last sample said");
 	memset(&a, 0, sizeof(a));
 	percents(&a, 0, 0, 0);
 	send_account_look(&a, SEND_NO_DATA, now);
@@ -55,7 +55,7 @@ test_send_account(void)
 	ASSERT_U64_EQ(a.bytes, 13);
 	TEST_DONE();
 
-	TEST_START("sender: a first look that is late, a clock gone back");
+	TEST_START("sender: a late first sample, a clock gone back");
 	memset(&a, 0, sizeof(a));
 	send_account_look(&a, SEND_WINDOW, 1ULL << 50);
 	percents(&a, 0, 0, 0);

@@ -74,7 +74,7 @@ test_session_end(void)
 	ASSERT_INT_NE(net = socket(AF_INET, SOCK_STREAM, 0), -1);
 	ASSERT_INT_NE(device = open(_PATH_DEVNULL, O_RDWR), -1);
 
-	TEST_START("session: errors of reading");
+	TEST_START("session: EIO fails it, EPIPE and a device do not");
 	ASSERT_INT_EQ(session_read_errno(sock[0], EPIPE), 0);
 	ASSERT_INT_EQ(session_read_errno(sock[0], EBADF), 0);
 	ASSERT_INT_EQ(session_read_errno(sock[0], EISDIR), 0);
@@ -87,7 +87,7 @@ test_session_end(void)
 	ASSERT_INT_EQ(session_read_errno(device, ENOMEM), ENOMEM);
 	TEST_DONE();
 
-	TEST_START("session: errors of writing");
+	TEST_START("session: ENOSPC fails it, EPIPE does not");
 	ASSERT_INT_EQ(session_write_errno(sock[0], EPIPE), 0);
 	ASSERT_INT_EQ(session_write_errno(sock[0], ECONNRESET), 0);
 	ASSERT_INT_EQ(session_write_errno(sock[0], EBADF), 0);

@@ -192,7 +192,7 @@ shares(void)
 {
 	struct sftp_inflight d;
 
-	TEST_START("sftp inflight: a share of what all have");
+	TEST_START("sftp inflight: one of four sessions has a quarter");
 	sftp_inflight_init(&d, 0, SFTP_INFLIGHT_BASE, SFTP_INFLIGHT_MAX / 4,
 	    1);
 	d.cw.target = SFTP_INFLIGHT_MAX;
@@ -224,7 +224,7 @@ test_sftp_inflight(void)
 	fixed(7, SFTP_INFLIGHT_STOCK);
 	fixed(100, 100);
 	TEST_DONE();
-	TEST_START("sftp: odd answers and clocks");
+	TEST_START("sftp: odd answers and clocks change no limit");
 	odd();
 	TEST_DONE();
 	shares();

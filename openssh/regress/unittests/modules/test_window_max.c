@@ -50,7 +50,7 @@ parse(void)
 	size_t i;
 	int value;
 
-	TEST_START("window max, sizes");
+	TEST_START("window max, sizes out of bounds are refused");
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		t = &tests[i];
 		test_subtest_info("\"%s\"", t->arg == NULL ? "" : t->arg);
