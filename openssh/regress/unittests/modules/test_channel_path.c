@@ -458,7 +458,8 @@ test_channel_path(void)
 	}
 	how = KEEPALIVE;
 	fixture_run("channel path: sshd's own keepalives", keepalives);
-	fixture_run("channel path: the socket is sampled once a round trip", looks);
+	fixture_run("channel path: the socket is sampled once a round trip",
+	    looks);
 	sshbuf_free(probe);
 	fake_reset();
 }

@@ -349,7 +349,8 @@ test_channel_window(void)
 	fixture_run("channel window: peers known by their banner", banners);
 	fixture_run("channel window: memory of a backlog that has gone",
 	    peak_backlog);
-	fixture_run("channel window: a channel that closes returns its share", shares);
+	fixture_run("channel window: a channel that closes returns its share",
+	    shares);
 	fixture_run("channel window: freed ones begin anew", frees);
 	fake_reset();
 }
