@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import lab
-from loopback import (BUILD, FRONT, OURS, PORT, STOCK, Relay,   # noqa: F401
+from loopback import (HOST, BUILD, FRONT, OURS, PORT, STOCK, Relay,   # noqa: F401
                       place, read, wait_until)
 
 RESULTS = os.path.join(BUILD, "faults")
@@ -97,7 +97,7 @@ class Ends:
             *options, "-o", "ServerAliveInterval=5", "-o",
             "ConnectTimeout=10", tree=self.tree, port=port, level="INFO")
         if tool == "ssh":
-            return ssh + ["root@127.0.0.1", f"cat {self.source}" if direction
+            return ssh + [HOST, f"cat {self.source}" if direction
                           == "get" else f"cat > {self.dest}"]
         common = [f"{self.tree}/{tool}", "-S", ssh[0], "-o", f"Port={port}",
                   *ssh[1:ssh.index("-p")], *ssh[ssh.index("-p") + 2:]]
@@ -106,8 +106,8 @@ class Ends:
             with open(batch, "w") as f:
                 f.write(f"{direction} {self.source} {self.dest}\n")
             return common[:1] + ["-b", batch] + common[1:] + \
-                ["root@127.0.0.1"]
-        remote = "root@127.0.0.1:"
+                [HOST]
+        remote = f"{HOST}:"
         return common + ([remote + self.source, self.dest] if direction ==
                          "get" else [self.source, remote + self.dest])
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from chaos import (COPIES, DIRECTIONS, PORT, Ends, WRONG,      # noqa: F401
+from chaos import (COPIES, DIRECTIONS, HOST, PORT, Ends, WRONG,      # noqa: F401
                    each, place, record, runs, sha256, slow, some_line)
 
 MIB = 1 << 20
@@ -23,7 +23,7 @@ def small(place):
     inside = place.path("small")
     os.mkdir(inside)
     done = place.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM}m", "small",
-                      inside])
+                      inside], root=True)
     assert done.returncode == 0, done.stderr
     return inside, f"/proc/{place.holder.pid}/root{inside}"
 
@@ -44,7 +44,7 @@ def test_full_disk_is_an_error(place, small, who, tool, direction):
 def shell(ends, line):
     """A line of shell, with ssh as "$@"; status and what was said."""
     done = ends.place.run(["sh", "-c", line, "sh", *ends.place.ssh(
-        "root@127.0.0.1", tree=ends.tree)])
+        HOST, tree=ends.tree)])
     ends.none_left()
     return done.returncode, done.stderr.splitlines()
 
@@ -97,7 +97,7 @@ def test_caller_that_has_gone(place):
     output that nobody has read. The status is the command's."""
     ends = Ends(place)
     ours, theirs = socket.socketpair()
-    ssh = place.start(place.ssh("root@127.0.0.1", "echo said; sleep 2; exit 3",
+    ssh = place.start(place.ssh(HOST, "echo said; sleep 2; exit 3",
                                 tree=ends.tree), stdin=theirs, stdout=theirs,
                       stderr=subprocess.PIPE)
     theirs.close()

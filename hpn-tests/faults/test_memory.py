@@ -5,7 +5,6 @@ what readers cost that stop is bounded by the limit that there is."""
 import contextlib
 import os
 import re
-import resource
 import subprocess
 import time
 
@@ -13,7 +12,7 @@ import pytest
 
 from chaos import (FRONT, LOST, SIZE, TREES, Ends, Relay,       # noqa: F401
                    each, place, record, slow, some_line, wait_until)
-from loopback import read, status_kib
+from loopback import HOST, read, status_kib
 
 KIB, MIB = 1 << 10, 1 << 20
 CGROUP = "/sys/fs/cgroup"
@@ -37,12 +36,6 @@ def held(ends, tool, direction, at=SIZE // 4):
     return client, relay
 
 
-def limit(pid, more_kib):
-    """After more_kib more KiB, allocations fail with ENOMEM."""
-    size = (status_kib(pid, "VmSize") + more_kib) * KIB
-    resource.prlimit(pid, resource.RLIMIT_AS, (size, size))
-
-
 @slow
 @pytest.mark.parametrize("who", TREES)
 @pytest.mark.parametrize("limited, tool, direction", LIMITED)
@@ -52,7 +45,7 @@ def test_allocations_fail(place, who, limited, tool, direction):
     for more_kib in MORE_KIB:
         client, relay = held(ends, tool, direction)
         for pid in set(place.processes(limited)) - ends.before:
-            limit(pid, more_kib)
+            place.limit(pid, more_kib)
         relay.go_on()
         outcome, lines = ends.outcome(client)
         relay.said()
@@ -74,7 +67,7 @@ def held_reader(ends):
     ends.before.add(relay.process.pid)
     with open(ends.source, "rb") as f:
         client = ends.popen(
-            ends.place.ssh("root@127.0.0.1", STOPPED, tree=ends.tree,
+            ends.place.ssh(HOST, STOPPED, tree=ends.tree,
                            port=FRONT, level="INFO"), stdin=f)
     assert relay.next()["do"] == "hold"
     wait_until("the reader", lambda: ends.place.processes("sleep"))
@@ -88,7 +81,7 @@ def test_sshd_has_none_for_its_buffer(place, who):
     ends = Ends(place, who)
     client, relay = held_reader(ends)
     for pid in set(place.processes("sshd-session")) - ends.before:
-        limit(pid, KIB)
+        place.limit(pid, KIB)
     relay.go_on()
     outcome, lines = ends.outcome(client)
     assert outcome == "error" and some_line(lines, LOST), lines
@@ -104,7 +97,7 @@ def test_ssh_has_none_for_its_buffer(place, who):
     ends.before.add(relay.process.pid)
     client = ends.popen(ends.argv("ssh", "get"), stdout=subprocess.PIPE)
     assert relay.next()["do"] == "hold"
-    limit(client.pid, KIB)
+    place.limit(client.pid, KIB)
     relay.go_on()                       # and nobody reads
     wait_until("its end", lambda: client.poll() is not None, 60)
     lines = client.stderr.read().splitlines()
@@ -204,7 +197,7 @@ def test_readers_stop_in_a_cgroup(cgroup, place):
     ends.before.add(relay.process.pid)
     with open("/dev/zero", "rb") as zero:
         clients = [ends.popen(place.ssh(
-            "root@127.0.0.1", f"head -c {MOVED} > /dev/null; {STOPPED}",
+            HOST, f"head -c {MOVED} > /dev/null; {STOPPED}",
             port=FRONT), stdin=zero) for _ in range(READERS)]
     sessions = wait_until("the logins", lambda: serving(place, ends))
     before = [status_kib(pid, "VmRSS") for pid in sessions]

@@ -19,7 +19,7 @@ import pytest
 
 from chaos import (FRONT, REAL_TIME, Relay, busy,       # noqa: F401
                    place, slow)
-from loopback import OURS, STOCK, Peak
+from loopback import HOST, OURS, STOCK, Peak
 
 RUNS = int(os.environ.get("RUNS") or 1)
 SERVER = os.environ.get("SERVER") or OURS
@@ -57,7 +57,7 @@ def send(place, tree, count):           # noqa: F811
         start_s = time.monotonic()
         client = place.start(
             place.ssh(tree=STOCK, port=FRONT, level="INFO") +
-            ["root@127.0.0.1", "wc -c"], stdin=source,
+            [HOST, "wc -c"], stdin=source,
             stdout=subprocess.PIPE, text=True)
     peak = Peak(client.pid)
     client.wait()

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from chaos import REAL_TIME, busy, place, slow         # noqa: F401
-from loopback import OURS, PORT, SLOW_PATH, STOCK, read, wait_until
+from loopback import HOST, OURS, PORT, SLOW_PATH, STOCK, read, wait_until
 
 RUNS = int(os.environ.get("RUNS") or 1)
 RTT_S, RATE = 0.1, 20e6                 # bytes/s
@@ -42,11 +42,11 @@ def download(place, tree, swing):       # noqa: F811
     tunnel = " ".join(map(str, (*REAL_TIME, sys.executable, SLOW_PATH,
                                 RTT_S / 2, PORT, RATE, swing, held)))
     master = place.start([*argv, "-M", "-N", "-o", f"ProxyCommand={tunnel}",
-                          "root@127.0.0.1"], stdin=subprocess.DEVNULL)
+                          HOST], stdin=subprocess.DEVNULL)
     wait_until("the master", lambda: os.path.exists(socket))
-    echo = place.start([*argv, "root@127.0.0.1", "cat"],
+    echo = place.start([*argv, HOST, "cat"],
                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    bulk = place.start([*argv, "root@127.0.0.1",
+    bulk = place.start([*argv, HOST,
                         f"head -c {BYTES} /dev/zero"],
                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     took_s = echoes(echo, bulk)

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from loopback import OURS, PORT, STOCK, children, pss_kib, read, wait_until
+from loopback import HOST, OURS, PORT, STOCK, children, pss_kib, read, wait_until
 
 AT_ONCE = 10
 MOST = 1.02
@@ -17,7 +17,7 @@ def idle(place, connections, what, shows):             # noqa: F811
     for i in range(AT_ONCE, connections + 1, AT_ONCE):
         for port in servers:
             for _ in range(AT_ONCE):
-                place.start(place.ssh(*cheap, "root@127.0.0.1", *what,
+                place.start(place.ssh(*cheap, HOST, *what,
                                       tree=STOCK, port=port),
                             stdin=subprocess.DEVNULL)
         for sshd in servers.values():

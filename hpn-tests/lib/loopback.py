@@ -6,9 +6,13 @@ import contextlib
 import ctypes
 import json
 import os
+import pathlib
+import pwd
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -22,6 +26,9 @@ BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 OURS = os.path.join(BUILD, "openssh")
 STOCK = os.path.join(BUILD, "stock")
 PORT, FRONT = 2222, 2300        # of sshd, and of the relay before it
+USER = "user"                   # who logs in, and whose programs run
+HOST = f"{USER}@127.0.0.1"
+ORDINARY = pwd.getpwnam("nobody")[2:4]  # uid, gid
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -38,6 +45,36 @@ def going_first():
         yield
     finally:
         os.sched_setscheduler(0, *before)
+
+
+def become_root():
+    with contextlib.suppress(PermissionError):      # who was not before
+        os.setresuid(0, 0, 0)
+        os.setresgid(0, 0, 0)
+
+
+@contextlib.contextmanager
+def as_user():
+    """Root, and all that it starts, is an ordinary user meanwhile, or until
+    become_root()."""
+    if os.geteuid() == 0:
+        uid, gid = ORDINARY
+        os.setgroups([])
+        os.setresgid(gid, gid, 0)
+        os.setresuid(uid, uid, 0)
+    try:
+        yield
+    finally:
+        become_root()
+
+
+def user_folder():
+    """A new one below /tmp. pytest's are for root alone."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="bdp-"))
+    path.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(path, *ORDINARY)
+    return path
 
 
 def read(path):
@@ -131,12 +168,16 @@ class Place:
     def __init__(self, folder):
         self.folder = str(folder)
         self.started = []
+        self.ids = ORDINARY
         # Root's own shell and what it reads at login are none of our business
         with open("/etc/passwd") as f, open(self.path("passwd"), "w") as mine:
             mine.writelines(line for line in f
-                            if line.split(":")[0] not in ("root", "sshd"))
-            mine.write(f"root:x:0:0:root:{self.folder}:/bin/sh\n"
-                       "sshd:x:74:74:sshd:/var/empty:/bin/false\n")
+                            if line.split(":")[0] not in
+                            ("root", "sshd", "nobody", USER))
+            for name, uid, gid in (("root", 0, 0), (USER, *ORDINARY)):
+                mine.write(f"{name}:x:{uid}:{gid}::{self.folder}:/bin/sh\n")
+            mine.write("sshd:x:74:74:sshd:/var/empty:/bin/false\n")
+        os.chown(self.folder, *ORDINARY)
         # Ends with its input: whatever becomes of us
         self.holder = subprocess.Popen(
             [IN_TREE, "/", "sh", "-ec",
@@ -148,17 +189,18 @@ class Place:
             pytest.skip("no network or mount namespace for us here")
         self.net = os.stat(f"/proc/{self.holder.pid}/ns/net")
         for key in ("host", "user"):
-            subprocess.run(
-                [f"{STOCK}/ssh-keygen", "-q", "-t", "ed25519", "-N", "",
-                 "-f", self.path(key)], check=True)
+            assert self.run([f"{STOCK}/ssh-keygen", "-q", "-t", "ed25519",
+                             "-N", "", "-f", self.path(key)]).returncode == 0
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def start(self, argv, **kwargs):
+    def start(self, argv, root=False, **kwargs):
+        """As the user, unless root is the point."""
+        uid, gid = (0, 0) if root else self.ids
         process = subprocess.Popen(
-            ["nsenter", "-t", str(self.holder.pid), "-m", "-n", *argv],
-            **kwargs)
+            ["nsenter", "-t", str(self.holder.pid), "-m", "-n", "-S", str(uid),
+             "-G", str(gid), *argv], umask=0o022, **kwargs)
         self.started.append(process)
         return process
 
@@ -206,6 +248,15 @@ class Place:
                 pids.append(int(pid))
         return pids
 
+    def limit(self, pid, more_kib):
+        """A process has the memory it has and so much more; None: what there
+        is."""
+        size = "unlimited" if more_kib is None else \
+            (status_kib(pid, "VmSize") + more_kib) << 10
+        done = self.run(["prlimit", f"--pid={pid}", f"--as={size}:"],
+                        root=status_kib(pid, "Uid") == 0)
+        assert done.returncode == 0, done.stderr
+
     def wait_for_port(self, port):
         wait_until(f"port {port}", lambda: f":{port} " in
                    self.run(["ss", "-Htln"]).stdout)
@@ -246,7 +297,7 @@ class Place:
         if os.path.exists(log):
             os.unlink(log)
         sshd = self.start([*prefix, f"{tree}/sshd", "-D", "-f", config, "-E",
-                           log], stdin=subprocess.DEVNULL)
+                           log], root=True, stdin=subprocess.DEVNULL)
         sshd.log = log
         wait_until("sshd", lambda: sshd.poll() is not None or
                    "Server listening on" in read(log))
@@ -262,8 +313,14 @@ class Place:
                 f"UserKnownHostsFile={self.path('known_hosts')}",
                 *arguments]
 
+    def scp(self, *arguments, tree=OURS, port=PORT, tool="scp", ssh=None):
+        """The argv of scp or sftp over ssh, that of the same tree."""
+        argv = self.ssh(tree=tree, port=port)
+        return [f"{tree}/{tool}", "-q", "-S", ssh or argv[0], *argv[1:3], "-P",
+                str(port), *argv[5:], *arguments]
+
     def still_serves(self, port=PORT):
-        done = self.run(self.ssh("root@127.0.0.1", "echo alive", port=port))
+        done = self.run(self.ssh(HOST, "echo alive", port=port))
         return done.stdout == "alive\n"
 
 
@@ -302,10 +359,15 @@ def needs_root():
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(request):
+    become_root()
     needs_root()
-    here = Place(tmp_path)
+    umask = os.umask(0)     # what a test makes, the user may write
+    here = Place(user_folder())
     try:
         yield here
     finally:
         here.end()
+        os.umask(umask)
+    if not getattr(request.node, "has_failed", False):
+        shutil.rmtree(here.folder)

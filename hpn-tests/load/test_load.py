@@ -14,7 +14,7 @@ import time
 import pytest
 
 from idle import idle, memory_kib
-from loopback import (BUILD, OURS, STOCK, children, place,    # noqa: F401
+from loopback import (HOST, BUILD, OURS, STOCK, children, place,    # noqa: F401
                       read, status_kib, wait_until)
 
 MIB = 1 << 20
@@ -96,7 +96,7 @@ def forwarding(place):                  # noqa: F811
     def connect(tree):
         sshd = place.sshd(tree)
         ssh = place.start(place.ssh("-N", "-L", f"{FRONT}:127.0.0.1:{ECHO}",
-                                    "root@127.0.0.1", tree=tree),
+                                    HOST, tree=tree),
                           stdin=subprocess.DEVNULL)
         place.wait_for_port(FRONT)
         monitor = children(sshd.pid)[0]
@@ -163,7 +163,7 @@ def test_connections_move_data_at_once(place):                 # noqa: F811
     for _ in range(MOVERS):
         with open(place.path("data"), "rb") as f:
             running.append(place.start(
-                place.ssh("root@127.0.0.1", "cat"), stdin=f,
+                place.ssh(HOST, "cat"), stdin=f,
                 stdout=subprocess.PIPE))
     wanted, found = hashlib.sha256(data).digest(), []
 
@@ -190,7 +190,7 @@ def test_each_login_gets_in_or_is_told(place):                 # noqa: F811
     sshd = place.sshd(OURS, "MaxStartups 5")
     left, refused = LOGINS, 0
     while left:
-        burst = [place.start(place.ssh("root@127.0.0.1", "echo in",
+        burst = [place.start(place.ssh(HOST, "echo in",
                                        level="INFO"),
                              stdin=subprocess.DEVNULL, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)

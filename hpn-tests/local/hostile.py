@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from loopback import (OURS, PORT, Peak, read, stands_still, status_kib,
-                      wait_until)
+from loopback import (HOST, OURS, PORT, USER, Peak, read, stands_still,
+                      status_kib, wait_until)
 from wire_names import wire_name
 
 paramiko = pytest.importorskip("paramiko")
@@ -212,7 +212,7 @@ class Server:
         self.peak = None
         try:
             self.client.start_client(timeout=PATIENCE_S)
-            self.client.auth_publickey("root", paramiko.Ed25519Key(
+            self.client.auth_publickey(USER, paramiko.Ed25519Key(
                 filename=place.path("user")))
         except (EOFError, OSError, paramiko.SSHException):
             if opens:
@@ -298,7 +298,7 @@ class Client:
         self.ssh = place.start(
             ["env", "--default-signal=INT,TERM",
              *place.ssh(*["-C"] * compress, *options, "-E", self.log_path,
-                        "root@127.0.0.1", "command", tree=tree,
+                        HOST, "command", tree=tree,
                         level="DEBUG2")],
             **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, **how})
         listener.settimeout(PATIENCE_S)

@@ -9,9 +9,8 @@ import socket
 import subprocess
 import threading
 
-from loopback import OURS, STOCK, children, read, wait_until
+from loopback import HOST, OURS, STOCK, children, read, wait_until
 
-HOST = "root@127.0.0.1"
 SERVICE, ACCEPT, REQUEST, FAILURE, SUCCESS, PK_OK = 5, 6, 50, 51, 52, 60
 GLOBAL_REQUEST, OPEN, CONFIRM, CHANNEL_REQUEST = 80, 90, 91, 98
 SIGN_REQUEST = 13               # of an agent
@@ -21,11 +20,15 @@ LOST = r"(.*(closed by remote host|Connection reset|Broken pipe).*\n)+"
 VARIES = r"^(Transferred: |channel \d+: |TCP |debug|Close session: |syslogin_)"
 
 
+def keygen(place, *arguments, **kwargs):
+    done = place.run([f"{STOCK}/ssh-keygen", "-q", *arguments], **kwargs)
+    assert done.returncode == 0, done.stderr
+
+
 def key(place, name, *arguments, kind="ed25519"):
     """A key of that name; its path."""
     path = place.path(name)
-    subprocess.run([f"{STOCK}/ssh-keygen", "-q", "-t", kind, "-N", "", "-f",
-                    path, *arguments], check=True)
+    keygen(place, "-t", kind, "-N", "", "-f", path, *arguments)
     return path
 
 
@@ -40,9 +43,8 @@ def certify(place, name, validity, *arguments):
     """NAME-cert.pub, by the key "ca"."""
     if not os.path.exists(place.path("ca")):
         key(place, "ca")
-    subprocess.run([f"{STOCK}/ssh-keygen", "-q", "-s", place.path("ca"), "-I",
-                    name, "-V", validity, *arguments,
-                    place.path(f"{name}.pub")], check=True)
+    keygen(place, "-s", place.path("ca"), "-I", name, "-V", validity,
+           *arguments, place.path(f"{name}.pub"))
 
 
 class Prompts:

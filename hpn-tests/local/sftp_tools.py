@@ -13,7 +13,8 @@ import sys
 
 import pytest
 
-from loopback import BUILD, OURS, STOCK         # noqa: F401
+from loopback import (BUILD, ORDINARY, OURS, STOCK, become_root,  # noqa: F401
+                      needs_root)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERVER = os.path.join(OURS, "sftp-server")
@@ -29,6 +30,19 @@ def run(argv, cwd, timeout_s=300, **kwargs):
                           capture_output=True, **kwargs)
     assert done.returncode >= 0 or done.returncode == -signal.SIGPIPE, done
     return done.returncode, done.stderr
+
+
+def on_small_disk(cwd, mib, argv, **kwargs):
+    """Runs it with so much at "small", which nobody else sees; "left" is what
+    it has left in "dest" there. The test is root's from here on."""
+    become_root()
+    needs_root()
+    (cwd / "small").mkdir()
+    user = "setpriv --reuid={} --regid={} --clear-groups".format(*ORDINARY)
+    return run(["unshare", "-m", "sh", "-c",
+                f'mount -t tmpfs -o size={mib}m,mode=777 none small; {user} '
+                '"$@"; s=$?; cp -r small/dest left; exit $s', "sh",
+                *map(str, argv)], cwd, **kwargs)
 
 
 def scp_argv(server, *argv, build=OURS):

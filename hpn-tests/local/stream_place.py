@@ -73,18 +73,6 @@ class Place:
                                 dest or self.dest, *options, **kw)
         return run(list(map(str, argv)), self.path, input=batch)
 
-    def on_small_disk(self, argv):
-        """Runs it with 24 MiB at "small", which nobody else sees. Its status,
-        and what it said; "left" is what it has left in "dest" there."""
-        (self.path / "small").mkdir()
-        mount = ["unshare", "-m", "sh", "-c",
-                 'mount -t tmpfs -o size=24m none small || exit 99; "$@"; s=$?;'
-                 'cp -r small/dest left; exit $s', "sh"]
-        done = run([*mount, *map(str, argv)], self.path)
-        if done[0] == 99:
-            pytest.skip("no file system of its own for a test")
-        return done
-
     def pids(self):
         return list(map(int, (self.path / "pids").read_text().split()))
 

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from loopback import OURS, PORT, place, read            # noqa: F401
+from loopback import HOST, OURS, PORT, place, read            # noqa: F401
 
-HOST = "root@127.0.0.1"
 
 
 def log_in(place, *options, sshd_options=(), level="INFO"):     # noqa: F811
@@ -42,7 +41,7 @@ def test_each_end_has_its_own(place):                   # noqa: F811
 
 def test_sshd_by_user(place):                           # noqa: F811
     ends, said, _ = log_in(place, sshd_options=[
-        "Match User root", "TCPCongestion nosuch,reno"])
+        "Match User user", "TCPCongestion nosuch,reno"])
     assert ends == {"client": system(place), "server": "reno"}
 
 

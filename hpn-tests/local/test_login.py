@@ -12,8 +12,9 @@ import pytest
 from login_tools import (ACCEPT, CHANNEL_REQUEST, CONFIRM, FAILURE, OPEN,
                          PK_OK, REQUEST, SERVICE, SIGN_REQUEST, SUCCESS, Agent,
                          Case, Prompts, authorize, certify, ended, flow,
-                         has_pam, key, observe, run, sent_before)
-from loopback import OURS, STOCK, place, read, wait_until   # noqa: F401
+                         has_pam, key, keygen, observe, run, sent_before)
+from loopback import (OURS, STOCK, USER, place, read, user_folder,  # noqa: F401
+                      wait_until)
 
 SERVERS = pytest.mark.parametrize("server", [OURS, STOCK],
                                   ids=["ours", "stock"])
@@ -162,13 +163,12 @@ def for_one_host(place, public, status):
 @case
 def key_with_a_passphrase(place):
     prompts = Prompts(place, "echo secret")
-    subprocess.run([f"{STOCK}/ssh-keygen", "-q", "-p", "-N", "secret", "-P",
-                    "", "-f", place.path("user")], check=True)
+    keygen(place, "-p", "-N", "secret", "-P", "", "-f", place.path("user"))
     return Case(seen=[prompts], drop=["BatchMode"])
 
 
 def certificate(place, validity, status, *keys):
-    certify(place, "user", validity, "-n", "root")
+    certify(place, "user", validity, "-n", USER)
     return Case("-o", f"CertificateFile={place.path('user-cert.pub')}",
                 sshd=[authorize(place, *keys),
                       f"TrustedUserCAKeys {place.path('ca')}.pub"],
@@ -204,15 +204,15 @@ def first_key_of_an_algorithm_that_the_user_may_not_use(place):
         os.rename(place.path(f"user{end}"), f"{second}{end}")
         os.rename(f"{rsa}{end}", place.path(f"user{end}"))
     return Case("-i", second, sshd=[
-        authorize(place, "second"), "Match User root",
+        authorize(place, "second"), "Match User user",
         "PubkeyAcceptedAlgorithms ssh-ed25519"],
         logs="userauth_pubkey: signature algorithm rsa-sha2-512 not in "
         "PubkeyAcceptedAlgorithms [preauth]")
 
 
 def with_password(place, *options, script="echo word", sshd=(), **kwargs):
-    """root's password is "word"."""
-    shadow(place, f"root:{WORD}:19000:0:99999:7:::")
+    """The user's password is "word"."""
+    shadow(place, f"user:{WORD}:19000:0:99999:7:::")
     return Case(*options, sshd=[PASSWORD, *sshd],
                 seen=[Prompts(place, script)], drop=["BatchMode"], **kwargs)
 
@@ -220,14 +220,15 @@ def with_password(place, *options, script="echo word", sshd=(), **kwargs):
 def shadow(place, line):
     with open(place.path("shadow"), "w") as f:
         f.write(line + "\n")
-    done = place.run(["mount", "--bind", place.path("shadow"), "/etc/shadow"])
+    done = place.run(["mount", "--bind", place.path("shadow"), "/etc/shadow"],
+                     root=True)
     assert done.returncode == 0, done.stderr
 
 
 @case
 def empty_password(place):
     """Asking for "none" is all of the login."""
-    shadow(place, "root::19000:0:99999:7:::")
+    shadow(place, "user::19000:0:99999:7:::")
     return Case(sshd=[PASSWORD, "PermitEmptyPasswords yes"],
                 logs="dispatch_protocol_error: type 50 seq N")
 
@@ -242,7 +243,7 @@ def two_keys_needed(place):
 
 @case
 def account_that_has_expired(place):
-    shadow(place, f"root:{WORD}:19000:0:99999:7::1:")
+    shadow(place, f"user:{WORD}:19000:0:99999:7::1:")
     return Case(status=DENIED)
 
 
@@ -337,7 +338,8 @@ CASES |= {
         status=DENIED),
     "user_who_is_not_there": lambda place: Case("-l", "nosuch", status=DENIED),
     "root_with_a_command_only": lambda place:
-        Case(sshd=["PermitRootLogin forced-commands-only"], status=DENIED),
+        Case("-l", "root", sshd=["PermitRootLogin forced-commands-only"],
+             status=DENIED),
     "forced_command": lambda place:
         Case(sshd=["ForceCommand echo $SSH_ORIGINAL_COMMAND forced; cat"],
         typed="input"),
@@ -390,7 +392,8 @@ def pam(place):
     with open(place.path("check"), "w") as f:
         f.write("#!/bin/sh\n[ \"$(tr -d '\\0')\" = secret ]\n")
     os.chmod(place.path("check"), 0o755)
-    done = place.run(["mount", "--bind", place.path("pam.d"), "/etc/pam.d"])
+    done = place.run(["mount", "--bind", place.path("pam.d"), "/etc/pam.d"],
+                     root=True)
     assert done.returncode == 0, done.stderr
 
     def service(account="permit"):
@@ -425,11 +428,12 @@ def test_pam_as_stock(place, pam, server, word, account, methods, status):
 # Keys that want a touch
 
 @pytest.fixture(scope="module")
-def provider(tmp_path_factory):
+def provider():
     """Upstream's security key that is none."""
     if not re.search("^#define ENABLE_SK ", read(f"{OURS}/config.h"), re.M):
         pytest.skip("no security keys in this ssh")
-    made = str(tmp_path_factory.mktemp("sk") / "sk-dummy.so")
+    folder = user_folder()
+    made = str(folder / "sk-dummy.so")
     sources = [f"{STOCK}/regress/misc/sk-dummy/{name}.c"
                for name in ("sk-dummy", "fatal")]
     done = subprocess.run(
@@ -437,7 +441,8 @@ def provider(tmp_path_factory):
          f"-I{STOCK}", "-o", made, *sources, f"{STOCK}/ed25519.c",
          f"{STOCK}/hash.c", "-lcrypto"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return made
+    yield made
+    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("authorized", ["user", "other"])
@@ -449,10 +454,8 @@ def test_security_key_as_stock(place, provider, server, kind, authorized):
            "SSH_SK_HELPER": f"{STOCK}/ssh-sk-helper"}
     for name in ("user", "user.pub"):
         os.unlink(place.path(name))
-    done = subprocess.run([f"{STOCK}/ssh-keygen", "-q", "-N", "", "-t", kind,
-                           "-f", place.path("user")], capture_output=True,
-                          env={**os.environ, **env}, text=True)
-    assert done.returncode == 0, done.stderr
+    keygen(place, "-N", "", "-t", kind, "-f", place.path("user"),
+           env={**os.environ, **env})
     key(place, "other")
     made = Case("-o", f"SecurityKeyProvider={provider}", env=env,
                 sshd=[authorize(place, authorized)],

@@ -29,12 +29,19 @@ IN_ORDER = {"Go", "paramiko", "Dropbear", "OpenSSH of Debian 12"}
 IGNORE, EXT_INFO, FAILURE, SUCCESS, PK_OK = 2, 7, 51, 52, 60
 
 
+def is_roots(place):
+    """The table's servers and clients log in root."""
+    place.ids = 0, 0
+    os.chown(place.folder, 0, 0)
+    peers.prepare(place.folder)
+
+
 def serve(place, name, *software):
     """The server, on port 2222. Skips if there is none."""
     peer = peers.SERVERS[name]
     if why := peers.absent("server", name):
         pytest.skip(why)
-    peers.prepare(place.folder)
+    is_roots(place)
     os.chmod(place.folder, 0o700)
     place.start(peers.command([*peer.serves, *software], place.folder,
                               port="2222", python=PYTHON),
@@ -44,8 +51,9 @@ def serve(place, name, *software):
 
 def case(name):
     """asyncssh loses the output of a command that ends before its input."""
-    return Case(command="cat; echo ran") \
-        if "exec" in peers.SERVERS[name].modes else Case("-s", command="sftp")
+    return Case("-lroot", command="cat; echo ran") \
+        if "exec" in peers.SERVERS[name].modes else \
+        Case("-lroot", "-s", command="sftp")
 
 
 def login(place, name, tree):
@@ -80,7 +88,7 @@ def test_user_sees_what_stock_shows(place, name):
 def test_client_logs_in_and_copies(place, name):
     if why := peers.absent("client", name):
         pytest.skip(why)
-    peers.prepare(place.folder)
+    is_roots(place)
     sshd = place.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
     with open(place.path("source"), "wb") as f:
         f.write(os.urandom(1000))
@@ -112,9 +120,7 @@ def test_copy_to_banner_of_openssh(place, name):
     serve(place, name, SOFTWARE)
     with open(place.path("source"), "wb") as f:
         f.write(os.urandom(1000))
-    ssh, *options = place.ssh()
-    options[options.index("-p")] = "-P"
-    place.run([f"{OURS}/scp", "-q", "-S", ssh, *options, place.path("source"),
-               f"root@127.0.0.1:{place.path('copy')}"])
+    place.run(place.scp(place.path("source"),
+                        f"root@127.0.0.1:{place.path('copy')}"))
     assert filecmp.cmp(place.path("source"), place.path("copy"),
                        shallow=False)

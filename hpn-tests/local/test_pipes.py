@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from loopback import place         # noqa: F401
+from loopback import HOST, place         # noqa: F401
 
 DEFAULT, WIDE = "65536", "262144"
 MIB = 1 << 20
@@ -28,7 +28,7 @@ def run(place):         # noqa: F811
         with open(path, "w") as f:
             f.write(program + TELL.format(fds=fds))
         process = place.start(
-            place.ssh("root@127.0.0.1", f"python3 {path}"),
+            place.ssh(HOST, f"python3 {path}"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
         try:

@@ -16,8 +16,8 @@ import pytest
 from hostile import (BOUNDED, MSG_DATA, MSG_EXT_INFO, MSG_FAILURE, MSG_PING,
                      MSG_PONG, MSG_REQUEST, MSG_WINDOW_ADJUST, PROBE, Hostile,
                      Raw, ext_info, paramiko)
-from loopback import (OURS, PORT, STOCK, TOP, place,     # noqa: F401
-                      read, wait_until)
+from loopback import (HOST, OURS, PORT, STOCK, TOP, place,     # noqa: F401
+                      read, user_folder, wait_until)
 
 PROGRAMS = ("sshd", "sshd-session", "sshd-auth")
 
@@ -120,8 +120,8 @@ class Noting:
 
 
 @pytest.fixture(scope="module")
-def noting(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("noting")
+def noting():
+    folder = user_folder()
     yield Noting(str(folder))
     shutil.rmtree(folder)
 
@@ -161,7 +161,7 @@ def test_security_lists_what_runs_before_login(place, noting):  # noqa: F811
     refused = place.run([w if w != place.path("user") else
                          place.path("stranger") for w in
                          place.ssh("-c", "chacha20-poly1305@openssh.com",
-                                   "root@127.0.0.1", "true")])
+                                   HOST, "true")])
     assert refused.returncode == 255 and "Permission denied" in refused.stderr
     what_a_stranger_says(place)
     is_gone(place)

@@ -13,14 +13,13 @@ from signal import SIGKILL, SIGTERM
 
 import pytest
 
-from loopback import (FRONT, OURS, PORT, STOCK, Relay,  # noqa: F401
+from loopback import (HOST, FRONT, OURS, PORT, STOCK, Relay,  # noqa: F401
                       place, read, wait_until)
 
 MIB = 1024 * 1024
 SOME = 3 * MIB
 NEAR, FAR = 5000, 5001          # ends of a forwarding
 DELAYS_S = (0.1, 0.4, 1.6)              # of the relay, each way
-HOST = "root@127.0.0.1"
 CLOSING = (r"channel \d+: peak window (\d+), least rtt \d+\.\d ms, "
            r"received (\d+) bytes, \d+\.\d MB/s$")
 CHANWIN = re.compile(
@@ -189,7 +188,8 @@ LIMITED = (r"TCP was sending for \d+\.\d s, limited by the receiver's buffer "
     ("4096 131072 6291456", None)])
 def test_which_buffer_limited_tcp(place, sizes, remedy):
     """Once, at -v, at the end of a connection."""
-    place.run(["sh", "-c", f"echo {sizes} > /proc/sys/net/ipv4/tcp_rmem"])
+    place.run(["sh", "-c", f"echo {sizes} > /proc/sys/net/ipv4/tcp_rmem"],
+              root=True)
     place.sshd()
     for level, lines in (("-v", 1), ("-q", 0)):
         done = place.run(["sh", "-c", f"{ALL_AT_ONCE} | " + shlex.join(

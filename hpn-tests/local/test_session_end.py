@@ -5,7 +5,6 @@ import contextlib
 import fcntl
 import os
 import pty
-import resource
 import signal
 import socket
 import struct
@@ -16,7 +15,7 @@ import pytest
 
 from hostile import (MSG_DATA, MSG_REQUEST, PACKET, Client, Raw, Server,
                      is_full)
-from loopback import (OURS, STOCK, place,      # noqa: F401
+from loopback import (HOST, OURS, STOCK, place,      # noqa: F401
                       status_kib, wait_until)
 
 KIB, MIB = 1024, 1024 * 1024
@@ -191,11 +190,11 @@ def test_the_disk_is_full_of_a_shared_connection(place):    # noqa: F811
     and only that one whose output is lost."""
     place.sshd()
     control = place.path("control")
-    place.start(place.ssh("-M", "-N", "-S", control, "root@127.0.0.1"),
+    place.start(place.ssh("-M", "-N", "-S", control, HOST),
                 stdin=subprocess.DEVNULL)
     wait_until("the master", lambda: os.path.exists(control), PATIENCE_S)
     for tree in (STOCK, OURS):
-        argv = place.ssh("-S", control, "root@127.0.0.1", "echo", "much",
+        argv = place.ssh("-S", control, HOST, "echo", "much",
                          tree=tree)
         with open("/dev/full", "wb") as full:
             client = place.start(argv, stdin=subprocess.DEVNULL, stdout=full,
@@ -213,7 +212,7 @@ def test_standard_input_is_for_writing(place, tree):    # noqa: F811
     """As some daemons leave it: there is none, which is no error."""
     place.sshd(tree)
     with open(place.path("log"), "wb") as log:
-        client = place.start(place.ssh("root@127.0.0.1", "wc -c", tree=tree),
+        client = place.start(place.ssh(HOST, "wc -c", tree=tree),
                              stdin=log, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE)
     assert client.communicate(timeout=PATIENCE_S) == (b"0\n", b"")
@@ -237,13 +236,6 @@ def test_standard_output_is_reset(place):               # noqa: F811
 
 
 # Memory
-
-def limit(pid, more_kib):
-    """No more than it has, and some; None: as much as there is."""
-    size = resource.RLIM_INFINITY if more_kib is None else \
-        (status_kib(pid, "VmSize") + more_kib) * KIB
-    resource.prlimit(pid, resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
-
 
 def receive(channel, n):
     """Reads up to n bytes. Returns how many came before the channel's end."""
@@ -274,11 +266,11 @@ def test_sshd_has_no_memory(place):                     # noqa: F811
     # All that the first one may hold it has
     server.client.listening.clear()
     wait_until("the network to be full", lambda: is_full(place, pid, "head"))
-    limit(pid, 0)
+    place.limit(pid, 0)
     open(go, "w").close()
     wait_until("the loss", lambda: "read: memory allocation failed" in
                server.log(), PATIENCE_S)
-    limit(pid, None)
+    place.limit(pid, None)
     server.client.listening.set()
     assert receive(first, 4 * MUCH) == 4 * MUCH
     assert first.recv_exit_status() == 0

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from loopback import as_user, user_folder
 from sftp_tools import (BUILD, OURS, STOCK, content, copy, entries,
                         make_tree)
 
@@ -18,12 +19,13 @@ SERVERS = {
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory):
-    top = tmp_path_factory.mktemp("sources")
-    (top / "file").write_bytes(content(64 << 20))
-    (top / "file").chmod(0o640)
-    os.utime(top / "file", (1234567890, 1234567890))
-    make_tree(top / "tree")
+def sources():
+    top = user_folder()
+    with as_user():
+        (top / "file").write_bytes(content(64 << 20))
+        (top / "file").chmod(0o640)
+        os.utime(top / "file", (1234567890, 1234567890))
+        make_tree(top / "tree")
     yield top
     shutil.rmtree(top)
 

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from loopback import Peak
-from sftp_tools import SERVER, digests
+from sftp_tools import SERVER, digests, on_small_disk
 from stream_place import (BOTH, MIB, SLOW, TOOLS, fill,       # noqa: F401
                           looks_complete, place, tree)
 
@@ -95,7 +95,7 @@ def test_disk_full_in_a_tree(place, direction):
     # 5 MB/s: all streams are there long before the disk is full.
     argv, _ = place.argv("scp", direction, place.source,
                          place.path / "small" / "dest", "-l40000")
-    status, error = place.on_small_disk(argv)
+    status, error = on_small_disk(place.path, 24, argv)
     assert status == 1
     assert ("No space left" if direction == "get" else "Failure") in error
     assert len(place.pids()) == 4

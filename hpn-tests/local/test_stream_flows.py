@@ -13,7 +13,7 @@ import pytest
 
 from stream_place import (BOTH, MIB, SIZE, kill, kills, made_long_ago, missing,
                           pretenders, sent_in, sent_little, tree, wait_for)
-from loopback import (OURS, PORT, SLOW_PATH, STOCK,     # noqa: F401
+from loopback import (HOST, OURS, PORT, SLOW_PATH, STOCK,     # noqa: F401
                       open_files, place, read)
 from sftp_tools import content, digests
 
@@ -59,15 +59,14 @@ class Flows:
     def begin(self, direction, *options):
         open(self.told, "w").close()
         into = "/." if self.source.is_dir() and self.dest.is_dir() else ""
-        ends = [f"{self.source}{into}", f"root@127.0.0.1:{self.dest}"] \
+        ends = [f"{self.source}{into}", f"{HOST}:{self.dest}"] \
             if direction == "put" else \
-            [f"root@127.0.0.1:{self.source}{into}", self.dest]
-        ssh = self.here.ssh()
+            [f"{HOST}:{self.source}{into}", self.dest]
         return self.here.start(
-            [f"{OURS}/scp", "-v", *(["-r"] if self.source.is_dir() else []),
-             "-S", self.here.path("ssh"), *ssh[1:3], *ssh[5:], "-o",
-             f"ProxyCommand={self.here.path('relay')}", "-X",
-             f"streams={self.streams}", *options, *map(str, ends)],
+            self.here.scp("-v", *(["-r"] if self.source.is_dir() else []),
+                          "-o", f"ProxyCommand={self.here.path('relay')}",
+                          "-X", f"streams={self.streams}", *options,
+                          *map(str, ends), ssh=self.here.path("ssh")),
             stdin=subprocess.DEVNULL, stderr=open(self.err, "w"))
 
     def end(self, client):

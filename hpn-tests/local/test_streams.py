@@ -17,10 +17,11 @@ from stream_place import (BOTH, LARGE, MIB, SIZE, SLOW, TOOLS,   # noqa: F401
                           begin, fill, goes_on, kill, killed_at_any_moment,
                           logins, made_long_ago, missing, place, tree,
                           wait_for)
-from loopback import (needs_root, place as loopback_place,  # noqa: F401
+from loopback import (HOST, PORT, needs_root,          # noqa: F401
+                      place as loopback_place,
                       read)
 from sftp_tools import (OURS, SERVER, STOCK, content, digests, entries,
-                        hears_interrupts, run)
+                        hears_interrupts, on_small_disk, run)
 
 BAD_STREAM = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "bad_stream.py")
@@ -81,15 +82,6 @@ def test_files_that_cannot_be_read(place):
     bad = [place.source / str(i) for i in range(0, 600, 20)]
     for path in bad:
         path.chmod(0)
-    server = place.path / "bound"
-    server.write_text(f"""#!/bin/sh
-        [ $(id -u) = 0 ] &&
-            set -- setpriv --bounding-set -dac_override,-dac_read_search \\
-                {SERVER} "$@" || set -- {SERVER} "$@"
-        exec "$@"
-        """)
-    server.chmod(0o755)
-    place.serve(server=str(server))
     status, error = place.copy("scp", "get", "-l80000", streams=8)
     assert status == 1
     assert error.count("Permission denied") == len(bad)
@@ -372,7 +364,7 @@ def test_disk_full(large, direction):
     """One error, and what is left is a beginning of the source."""
     argv, _ = large.argv("scp", direction, large.source,
                          large.path / "small" / "dest", SLOW)
-    status, error = large.on_small_disk(argv)
+    status, error = on_small_disk(large.path, 24, argv)
     assert status == 1
     assert ("No space left" if direction == "get" else "Failure") in error
     assert len(error.splitlines()) <= 2
@@ -478,16 +470,14 @@ def test_killed_at_any_moment(place, direction, what):
 LOGINS = "-l40000"      # 8 s, in which several logins end on any machine
 
 
-def ssh_copy(here, direction, *options, program=f"{OURS}/ssh", port="-P2222",
-             server="root@127.0.0.1:"):
+def ssh_copy(here, direction, *options, program=None, port=PORT,
+             server=f"{HOST}:"):
     """scp over sshd in here; its connections are those that sshd has seen."""
     ends = [server + here.path("source"), here.path("dest")] \
         if direction == "get" else \
         [here.path("source"), server + here.path("dest")]
-    argv = [f"{OURS}/scp", "-q", "-S", program, port,
-            *here.ssh()[1:3], *here.ssh()[5:], SLOW,
-            "-X", "streams=4", *options, *ends]
-    return here.run(argv)
+    return here.run(here.scp(SLOW, "-X", "streams=4", *options, *ends,
+                             ssh=program, port=port))
 
 
 @pytest.fixture
@@ -509,7 +499,7 @@ def further_ssh(here, then):
 
 @BOTH
 @pytest.mark.parametrize("words", [
-    {}, {"port": "-P1", "server": "scp://root@127.0.0.1:2222/"}],
+    {}, {"port": 1, "server": "scp://user@127.0.0.1:2222/"}],
     ids=["host", "URI"])
 def test_each_stream_logs_in_at_the_same_port(login_place, direction, words):
     """Each at the same port: a URI's if it has one."""
@@ -552,7 +542,7 @@ def test_through_a_jump_host(login_place):
     """Each connection has one of its own there."""
     here = login_place
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
-    hop = shlex.join(here.ssh("-W", "%h:%p", "root@127.0.0.1"))
+    hop = shlex.join(here.ssh("-W", "%h:%p", HOST))
     done = ssh_copy(here, "put", f"-oProxyCommand={hop}", LOGINS)
     assert (done.returncode, done.stderr) == (0, "")
     assert logins(sshd) == 2 * 4

@@ -7,7 +7,7 @@ import pytest
 from hostile import (MSG_GLOBAL_REQUEST, MSG_OPEN, MSG_PING, MSG_REQUEST,
                      MSG_REQUEST_FAILURE, MSG_WINDOW_ADJUST, PING, Client, Raw,
                      Server)
-from loopback import (OURS, STOCK, place,      # noqa: F401
+from loopback import (HOST, OURS, STOCK, place,      # noqa: F401
                       read, wait_until)
 from wire_names import wire_name
 
@@ -26,7 +26,7 @@ def extensions(log):
 def test_our_extensions_are_the_last(place, said_by):   # noqa: F811
     trees = (OURS, STOCK) if said_by == "sshd" else (STOCK, OURS)
     sshd = place.sshd(trees[0], "LogLevel DEBUG2")
-    done = place.run(place.ssh("root@127.0.0.1", "true", tree=trees[1],
+    done = place.run(place.ssh(HOST, "true", tree=trees[1],
                                level="DEBUG2"))
     assert done.returncode == 0, done.stderr
     if said_by == "sshd":
@@ -58,7 +58,7 @@ def conversation(place, ssh, sshd, command):            # noqa: F811
     test_login.py."""
     server = place.sshd(sshd)
     done = place.run(["sh", "-c", '"$@" < /dev/null 2>&1 > /dev/null', "sh",
-                      *place.ssh("-o", STOCKS_LOGIN, "root@127.0.0.1", command,
+                      *place.ssh("-o", STOCKS_LOGIN, HOST, command,
                                  tree=ssh, level="DEBUG3")])
     server.terminate()
     server.wait()
@@ -152,7 +152,7 @@ def test_the_probe_has_the_name(place):                 # noqa: F811
     done = place.run(["sh", "-c", 'head -c 4000000 /dev/zero | "$@"', "sh",
                       *place.ssh(
                           "-o", f"ProxyCommand={OURS}/sshd -i -f {config}",
-                          "root@127.0.0.1", "cat > /dev/null",
+                          HOST, "cat > /dev/null",
                           tree=STOCK, level="DEBUG1")])
     assert done.returncode == 0, done.stderr
     assert "rtype keepalive@openssh.com want_reply 1" in done.stderr

@@ -1,0 +1,154 @@
+"""Connections as users set them up, between builds of several ages: what is
+copied through them is whole."""
+
+import filecmp
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from loopback import (BUILD, HOST, OURS, PORT, STOCK, USER,     # noqa: F401
+                      place, read, wait_until)
+from sftp_tools import content, digests
+from stream_place import MIB, logins
+
+SIZE = 40 * MIB                 # bytes; from 32 MiB on it has several streams
+STREAMS = ("-X", "streams=4")
+# Another OpenSSH or HPN-SSH, where it was built: PEER=/path
+OTHERS = {"stock": STOCK, "debian12": f"{BUILD}/debian12",
+          **({"peer": os.environ["PEER"]} if "PEER" in os.environ else {})}
+other = pytest.mark.parametrize("other", OTHERS)
+ours_is = pytest.mark.parametrize("ours_is", ["client", "server"])
+
+
+def tree_of(name):
+    if not os.path.exists(f"{OTHERS[name]}/sshd"):
+        pytest.skip(f"no {name}: see \"make {name}\"")
+    return OTHERS[name]
+
+
+@pytest.fixture
+def source(place):                                      # noqa: F811
+    """A large file, which compresses to a half, and a small one."""
+    os.mkdir(place.path("source"))
+    for name, size in (("large", SIZE), ("small", 1000)):
+        with open(place.path(f"source/{name}"), "wb") as f:
+            f.write(content(size // 2) + bytes(size // 2))
+    return place.path("source")
+
+
+def copies(place, source, *options, tree=OURS, there="", port=PORT):
+    """A tree to the server and back. there: what is before the path there."""
+    for i, ends in enumerate(((source, f"{HOST}:{there or place.folder}/up"),
+                              (f"{HOST}:{there or place.folder}/up",
+                               place.path("down")))):
+        done = place.run(place.scp("-r", *options, *ends, tree=tree,
+                                   port=port))
+        assert (done.returncode, done.stderr) == (0, "")
+    assert digests(place.path("down")) == digests(source)
+
+
+@other
+@ours_is
+@pytest.mark.parametrize("compression", ["no", "yes"])
+def test_builds(place, source, other, ours_is, compression):    # noqa: F811
+    client, server = (OURS, tree_of(other)) if ours_is == "client" else \
+        (tree_of(other), OURS)
+    place.sshd(server, f"Subsystem sftp {server}/sftp-server")
+    copies(place, source, "-o", f"Compression={compression}",
+           *(STREAMS if client == OURS else ()), tree=client)
+
+
+@other
+@ours_is
+def test_master(place, source, other, ours_is):         # noqa: F811
+    """That of a build stays (ControlPersist), a client of another one uses
+    it."""
+    sshd = place.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
+    client, master = (OURS, tree_of(other)) if ours_is == "client" else \
+        (tree_of(other), OURS)
+    control = ["-o", f"ControlPath={place.path('control')}"]
+    done = place.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *place.ssh(
+        *control, "-o", "ControlMaster=auto", "-o", "ControlPersist=600", HOST,
+        "echo in", tree=master)])
+    assert done.stdout == "in\n"
+    copies(place, source, *control, *(STREAMS if client == OURS else ()),
+           tree=client)
+    assert logins(sshd) == 1
+    done = place.run(place.ssh(*control, "-O", "exit", HOST, tree=client))
+    assert done.returncode == 0
+    wait_until("the master's end", lambda: not place.processes("ssh"))
+
+
+@pytest.mark.parametrize("client", [OURS, STOCK], ids=["ours", "stock"])
+def test_three_hops(place, source, client):             # noqa: F811
+    for i, tree in enumerate((OURS, STOCK, OURS, STOCK)):
+        sshd = place.sshd(tree, f"Subsystem sftp {tree}/sftp-server",
+                          port=PORT + i)
+    argv = place.ssh()
+    with open(place.path("config"), "w") as f:
+        f.writelines(f"{o}\n" for o in argv if "=" in o)
+        f.write(f"IdentityFile {place.path('user')}\n")
+    hops = ",".join(f"{HOST}:{PORT + i}" for i in range(3))
+    copies(place, source, "-F", place.path("config"), "-J", hops, tree=client,
+           port=PORT + 3)
+    assert logins(sshd) == 2
+
+
+def test_chroot(place, source):                         # noqa: F811
+    """With internal-sftp, which asks for nothing in there."""
+    done = place.run(["sh", "-ec", "mount -t tmpfs -o mode=755 none /mnt; "
+                      f"mkdir /mnt/home; chown {USER} /mnt/home"], root=True)
+    assert done.returncode == 0, done.stderr
+    sshd = place.sshd(OURS, "Subsystem sftp internal-sftp",
+                      "ForceCommand internal-sftp", "ChrootDirectory /mnt")
+    copies(place, source, *STREAMS, there="/home")
+    inside = f"/proc/{place.holder.pid}/root/mnt/home/up"
+    os.truncate(f"{inside}/large", SIZE // 2)
+    done = place.run(place.scp("-Z", f"{source}/large", f"{HOST}:/home/up/"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert digests(inside) == digests(source)
+    assert logins(sshd) > 3
+
+
+def test_hangup_of_sshd(place):                         # noqa: F811
+    """It starts again, with what its file has then. Sessions stay."""
+    sshd = place.sshd(OURS)
+    data = content(16 * MIB)
+    with open(place.path("copy"), "wb") as copy:
+        ssh = place.start(place.ssh(HOST, "cat"), stdin=subprocess.PIPE,
+                          stdout=copy)
+    ssh.stdin.write(data[:8 * MIB])
+    wait_until("its half",
+               lambda: os.path.getsize(place.path("copy")) == 8 * MIB)
+    with open(place.path(f"sshd_config.{PORT}"), "a") as f:
+        f.write("ForceCommand echo anew\nChannelWindowMax 8M\n")
+    os.kill(sshd.pid, signal.SIGHUP)
+    wait_until("sshd", lambda: read(sshd.log).count("Server listening") == 2)
+    assert place.run(place.ssh(HOST)).stdout == "anew\n"
+    ssh.stdin.write(data[8 * MIB:])
+    ssh.stdin.close()
+    assert ssh.wait(60) == 0
+    with open(place.path("copy"), "rb") as copy:
+        assert copy.read() == data
+
+
+def test_qos_of_streams(place, source):                 # noqa: F811
+    """IPQoS holds for further connections, too."""
+    place.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
+    scp = place.start(place.scp(
+        *STREAMS, "-l40000", "-o", "IPQoS=af21", f"{source}/large",
+        f"{HOST}:{place.path('copy')}"), stdin=subprocess.DEVNULL)
+    seen = wait_until("its connections", lambda: scp.poll() is None and four(
+        place.run(["ss", "-Htn", "--tos", "state", "established",
+                   f"dport = :{PORT}"]).stdout))
+    assert seen == ["0x48"] * 4
+    assert scp.wait(100) == 0
+    assert filecmp.cmp(f"{source}/large", place.path("copy"), shallow=False)
+
+
+def four(shown):
+    found = re.findall(r"tos:(\S+)", shown)
+    return found if len(found) == 4 else None
