@@ -33,6 +33,7 @@ def is_roots(place):
     """The table's servers and clients log in root."""
     place.ids = 0, 0
     os.chown(place.folder, 0, 0)
+    os.umask(0o022)
     peers.prepare(place.folder)
 
 

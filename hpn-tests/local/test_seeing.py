@@ -162,7 +162,7 @@ def test_sender_waits_for_data(place):
 def test_sender_waits_for_the_connection(place):
     """It is on a path that takes 5 MB/s, and holds less than the window."""
     place.run(["sh", "-c", "echo 4096 131072 131072 > "
-               "/proc/sys/net/ipv4/tcp_rmem"])
+               "/proc/sys/net/ipv4/tcp_rmem"], root=True)
     place.sshd()
     Relay(place, delay_s=DELAYS_S[0], rate=5e6)
     window, path, no_data = sender(place, "cat >/dev/null", ALL_AT_ONCE,

@@ -259,6 +259,13 @@ row("kernel-defaults-gso", "netem",
     transfer("1g-200ms", "get", 256 * MIB, tcp_buffers="default", gso=True),
     {"goodput": 0.95})
 
+# What an old host or a box on the path takes away
+for name, path in (("sack", "100m-100ms"), ("timestamps", "1g-200ms"),
+                   ("window_scaling", "100m-20ms")):
+    row(f"no-{name}", "netem", transfer(
+        path, "get", 32 * MIB, sysctls={"client": {f"tcp_{name}": "0"}}),
+        {"goodput": 0.95})
+
 # ssh writes while poll(2) does not call the socket writable, and so does sshd,
 # in each turn of the main loop: scp's answers make more of them than adjusts.
 row("fills-its-buffer", "netem",

@@ -96,7 +96,7 @@ class Root:
         return self.place.run(
             [shutil.which("chroot"), f"--userspec={USER}:{USER}", "--groups=",
              self.folder, "/bin/sh", "-c", 'cd; exec "$@"', "sh", *argv],
-            env={"HOME": "/home/user", "PATH": path})
+            root=True, env={"HOME": "/home/user", "PATH": path})
 
     def does(self, *argv, **kwargs):
         done = self.run(*argv, **kwargs)

@@ -1,5 +1,6 @@
 """./configure: the same options build the same, whatever lies about."""
 
+import glob
 import os
 import re
 import subprocess
@@ -159,11 +160,25 @@ def test_nothing_is_found_silently():
     assert not [name for name in names if "__has_include" in read(name)]
 
 
+def symbols(path, *options):
+    return subprocess.run(["nm", *options, path], text=True,
+                          capture_output=True, check=True).stdout
+
+
 def test_programs_without_channels():
     """ssh-keysign, which is setuid, and the sshd that listens read options,
     but have nothing to do with channels."""
     for program in ("ssh-keysign", "sshd"):
         for tree in (STOCK, OURS):
-            listed = subprocess.run(["nm", f"{tree}/{program}"], text=True,
-                                    capture_output=True, check=True).stdout
-            assert " channel_" not in listed, (tree, program)
+            assert " channel_" not in symbols(f"{tree}/{program}")
+
+
+def test_no_program_starts_a_thread():
+    """So nothing is to be run under TSan."""
+    paths = [path for path in glob.glob(f"{OURS}/s[csf][hpt]*")
+             if "." not in path[len(OURS):] and os.access(path, os.X_OK)]
+    assert {f"{OURS}/{name}" for name in ("ssh", "scp", "sftp-server",
+                                          "sshd-session")} <= set(paths)
+    for path in paths:
+        assert not re.search(r" U (pthread_create|thrd_create|clone\d?)\b",
+                             symbols(path, "-D")), path
