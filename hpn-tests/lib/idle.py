@@ -2,7 +2,8 @@
 
 import subprocess
 
-from loopback import HOST, OURS, PORT, STOCK, children, pss_kib, read, wait_until
+from loopback import (HOST, OURS, PORT, STOCK, children, pss_kib, read,
+                      wait_until)
 
 AT_ONCE = 10
 MOST = 1.02

@@ -1,5 +1,5 @@
 """A connection of a day: no memory that it or what it serves leaves grows,
-and none is ours. With the programs of build/sanitized (make check-sanitized)."""
+and none is ours. With the programs of build/sanitized."""
 
 import glob
 import os
@@ -48,7 +48,7 @@ def test_a_long_master(place):          # noqa: F811
             assert [client.wait(300) for client in clients] == [0] * AT_ONCE
         for option in ("-r", "-rZ"):
             done = place.run(place.scp(
-                option, "-X", "streams=3", *control, f"{place.path('source')}/.",
+                option, "-Xstreams=3", *control, f"{place.path('source')}/.",
                 f"{HOST}:{place.path('copy')}", tree=TREE))
             assert (done.returncode, done.stderr) == (0, "")
             os.truncate(place.path("copy/large"), 20 << 20)

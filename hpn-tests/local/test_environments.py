@@ -25,7 +25,7 @@ ACLS = "system.posix_acl_default", "system.posix_acl_access"
 ACL = struct.pack("<I" + 5 * "HHI", 2, 1, 7, 2**32 - 1, 2, 5, OTHER, 4, 5,
                   2**32 - 1, 16, 5, 2**32 - 1, 32, 0, 2**32 - 1)
 NAMES = (b"caf\xe9", b"\xff" * 255, b"n" * 255, b" ", b"-rf", b"$(x)",
-         b"\xe2\x82", b"a\\b", b"t\tt", b"*?[")
+         b"\xe2\x82", b"a\\b", b"t\tt", b"*?[", b"two\nlines")
 
 
 def fill(top):

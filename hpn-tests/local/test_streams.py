@@ -21,7 +21,7 @@ from loopback import (HOST, PORT, needs_root,          # noqa: F401
                       place as loopback_place,
                       read)
 from sftp_tools import (OURS, SERVER, STOCK, content, digests, entries,
-                        hears_interrupts, on_small_disk, run)
+                        hears_interrupts, run)
 
 BAD_STREAM = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "bad_stream.py")
@@ -360,20 +360,6 @@ def test_streams_that_are_not_needed_yet(large):
 # Errors
 
 @BOTH
-def test_disk_full(large, direction):
-    """One error, and what is left is a beginning of the source."""
-    argv, _ = large.argv("scp", direction, large.source,
-                         large.path / "small" / "dest", SLOW)
-    status, error = on_small_disk(large.path, 24, argv)
-    assert status == 1
-    assert ("No space left" if direction == "get" else "Failure") in error
-    assert len(error.splitlines()) <= 2
-    left = (large.path / "left").read_bytes()
-    assert MIB < len(left) <= 24 * MIB
-    assert large.source.read_bytes().startswith(left)
-
-
-@BOTH
 @pytest.mark.parametrize("by", [-30 * MIB, 5 * MIB])
 def test_a_source_that_changes_its_size(large, direction, by):
     """As with one stream: an error if it shrinks; what it grew by, is
@@ -537,12 +523,3 @@ def test_one_connection_has_one_session(login_place):
     assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
     assert logins(sshd) == read(sshd.log).count("Starting session: ") == 1
 
-
-def test_through_a_jump_host(login_place):
-    """Each connection has one of its own there."""
-    here = login_place
-    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
-    hop = shlex.join(here.ssh("-W", "%h:%p", HOST))
-    done = ssh_copy(here, "put", f"-oProxyCommand={hop}", LOGINS)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert logins(sshd) == 2 * 4
