@@ -70,10 +70,11 @@ def as_user():
 
 def user_folder():
     """A new one below /tmp. pytest's are for root alone."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="bdp-"))
-    path.chmod(0o755)
-    if os.geteuid() == 0:
-        os.chown(path, *ORDINARY)
+    with as_user():
+        if not os.access(f"{OURS}/ssh", os.X_OK):
+            pytest.skip(f"no {OURS}/ssh that a user may run")
+        path = pathlib.Path(tempfile.mkdtemp(prefix="bdp-"))
+        path.chmod(0o755)
     return path
 
 
@@ -177,7 +178,6 @@ class Place:
             for name, uid, gid in (("root", 0, 0), (USER, *ORDINARY)):
                 mine.write(f"{name}:x:{uid}:{gid}::{self.folder}:/bin/sh\n")
             mine.write("sshd:x:74:74:sshd:/var/empty:/bin/false\n")
-        os.chown(self.folder, *ORDINARY)
         # Ends with its input: whatever becomes of us
         self.holder = subprocess.Popen(
             [IN_TREE, "/", "sh", "-ec",
@@ -313,10 +313,10 @@ class Place:
                 f"UserKnownHostsFile={self.path('known_hosts')}",
                 *arguments]
 
-    def scp(self, *arguments, tree=OURS, port=PORT, tool="scp", ssh=None):
-        """The argv of scp or sftp over ssh, that of the same tree."""
+    def scp(self, *arguments, tree=OURS, port=PORT, ssh=None):
+        """The argv of scp over ssh, that of the same tree."""
         argv = self.ssh(tree=tree, port=port)
-        return [f"{tree}/{tool}", "-q", "-S", ssh or argv[0], *argv[1:3], "-P",
+        return [f"{tree}/scp", "-q", "-S", ssh or argv[0], *argv[1:3], "-P",
                 str(port), *argv[5:], *arguments]
 
     def still_serves(self, port=PORT):

@@ -336,7 +336,7 @@ def test_requests_do_not_wait_for_each_other(tmp_path, odd):
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
 @pytest.mark.parametrize("direction", ["get", "put"])
 def test_disk_full(tmp_path, tool, direction):
-    """One error for each file that has no room."""
+    """One error for each file that has no room. The others are whole."""
     source = tmp_path / "source"
     source.mkdir()
     for i in range(40):
@@ -350,6 +350,9 @@ def test_disk_full(tmp_path, tool, direction):
     failed = re.findall(says, error)
     assert len(failed) == len(set(failed)) >= 20
     assert len(error.splitlines()) <= 2 * len(failed) + 1
+    for name in set(os.listdir(source)) - set(map(os.path.basename, failed)):
+        assert filecmp.cmp(source / name, tmp_path / "left" / name,
+                           shallow=False)
 
 
 @pytest.mark.parametrize("tool, direction", [
