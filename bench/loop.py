@@ -240,7 +240,7 @@ def measure(r, trees):
     with tempfile.TemporaryDirectory(prefix="bench.") as folder, \
             tempfile.TemporaryDirectory(prefix="bench.", dir=MEMORY) as memory:
         try:
-            place = Place(folder)
+            place = Place(folder, (0, 0))
             place.memory = memory
         except pytest.skip.Exception as e:
             raise LoopError(str(e)) from None

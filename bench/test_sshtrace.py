@@ -18,7 +18,7 @@ TOP = os.path.dirname(HERE)
 sys.path.append(os.path.join(TOP, "hpn-tests", "lib"))
 import lab                              # noqa: E402
 from loopback import (OURS, PORT, STOCK, going_first,    # noqa: E402, F401
-                      place, read, wait_until)
+                      read, root_place, wait_until)
 from spec import transfer               # noqa: E402
 
 BUILT = os.path.join(TOP, "build", "sshtrace")

@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from loopback import (OURS, PORT, STOCK, place, read,       # noqa: F401
+from loopback import (OURS, PORT, STOCK, read, root_place,  # noqa: F401
                       wait_until)
 
 DEBIAN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -10,7 +10,7 @@ import pytest
 import lab
 import payload
 import peers
-from loopback import PORT, place                        # noqa: F401
+from loopback import PORT, root_place                   # noqa: F401
 from spec import link, raw_of, transfer
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -164,12 +164,14 @@ class Peak:
 
 
 class Place:
-    """A network and mounts of their own, with keys to log in with."""
+    """A network and mounts of their own, with keys to log in with. ids: who
+    runs the programs."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, ids=ORDINARY):
         self.folder = str(folder)
         self.started = []
-        self.ids = ORDINARY
+        self.ids = ids
+        os.chown(folder, *ids)
         # Root's own shell and what it reads at login are none of our business
         with open("/etc/passwd") as f, open(self.path("passwd"), "w") as mine:
             mine.writelines(line for line in f
@@ -358,16 +360,29 @@ def needs_root():
         pytest.skip("no root: no namespaces, and sshd logs in only itself")
 
 
-@pytest.fixture
-def place(request):
+def a_place(request, ids):
     become_root()
     needs_root()
-    umask = os.umask(0)     # what a test makes, the user may write
-    here = Place(user_folder())
+    # What a test makes, the user may write
+    umask = os.umask(0 if ids == ORDINARY else 0o022)
     try:
-        yield here
+        here = Place(user_folder(), ids)
+        try:
+            yield here
+        finally:
+            here.end()
     finally:
-        here.end()
         os.umask(umask)
     if not getattr(request.node, "has_failed", False):
         shutil.rmtree(here.folder)
+
+
+@pytest.fixture
+def place(request):
+    yield from a_place(request, ORDINARY)
+
+
+@pytest.fixture(name="place")
+def root_place(request):
+    """For what is root's: packages, traces, servers that log in only root."""
+    yield from a_place(request, (0, 0))

@@ -14,7 +14,7 @@ import pytest
 import peers
 from login_tools import (ACCEPT, CHANNEL_REQUEST, CONFIRM, REQUEST, SERVICE,
                          Case, flow, run, sent_before)
-from loopback import OURS, STOCK, place, read, wait_until   # noqa: F401
+from loopback import OURS, STOCK, read, root_place   # noqa: F401
 
 # As "make check-interop" sets it
 ALL = os.environ.get("INTEROP") == "all"
@@ -29,20 +29,12 @@ IN_ORDER = {"Go", "paramiko", "Dropbear", "OpenSSH of Debian 12"}
 IGNORE, EXT_INFO, FAILURE, SUCCESS, PK_OK = 2, 7, 51, 52, 60
 
 
-def is_roots(place):
-    """The table's servers and clients log in root."""
-    place.ids = 0, 0
-    os.chown(place.folder, 0, 0)
-    os.umask(0o022)
-    peers.prepare(place.folder)
-
-
 def serve(place, name, *software):
     """The server, on port 2222. Skips if there is none."""
     peer = peers.SERVERS[name]
     if why := peers.absent("server", name):
         pytest.skip(why)
-    is_roots(place)
+    peers.prepare(place.folder)
     os.chmod(place.folder, 0o700)
     place.start(peers.command([*peer.serves, *software], place.folder,
                               port="2222", python=PYTHON),
@@ -89,7 +81,7 @@ def test_user_sees_what_stock_shows(place, name):
 def test_client_logs_in_and_copies(place, name):
     if why := peers.absent("client", name):
         pytest.skip(why)
-    is_roots(place)
+    peers.prepare(place.folder)
     sshd = place.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
     with open(place.path("source"), "wb") as f:
         f.write(os.urandom(1000))

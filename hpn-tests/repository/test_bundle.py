@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from loopback import BUILD, OURS, PORT, place  # noqa: F401
+from loopback import BUILD, OURS, PORT, root_place  # noqa: F401
 
 WHERE = "/some where/else"
 USER = 1234
@@ -96,7 +96,7 @@ class Root:
         return self.place.run(
             [shutil.which("chroot"), f"--userspec={USER}:{USER}", "--groups=",
              self.folder, "/bin/sh", "-c", 'cd; exec "$@"', "sh", *argv],
-            root=True, env={"HOME": "/home/user", "PATH": path})
+            env={"HOME": "/home/user", "PATH": path})
 
     def does(self, *argv, **kwargs):
         done = self.run(*argv, **kwargs)
