@@ -356,12 +356,12 @@ class Relay:
 
 
 def needs_root():
+    become_root()
     if os.geteuid() != 0:
         pytest.skip("no root: no namespaces, and sshd logs in only itself")
 
 
 def a_place(request, ids):
-    become_root()
     needs_root()
     # What a test makes, the user may write
     umask = os.umask(0 if ids == ORDINARY else 0o022)

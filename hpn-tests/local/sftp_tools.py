@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from loopback import (BUILD, ORDINARY, OURS, STOCK, become_root,  # noqa: F401
+from loopback import (BUILD, ORDINARY, OURS, STOCK,         # noqa: F401
                       needs_root)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,7 +35,6 @@ def run(argv, cwd, timeout_s=300, **kwargs):
 def on_small_disk(cwd, mib, argv, **kwargs):
     """Runs it with so much at "small", which nobody else sees; "left" is what
     it has left in "dest" there. The test is root's from here on."""
-    become_root()
     needs_root()
     (cwd / "small").mkdir()
     user = "setpriv --reuid={} --regid={} --clear-groups".format(*ORDINARY)

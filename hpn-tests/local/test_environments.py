@@ -12,7 +12,7 @@ import struct
 import pytest
 
 from loopback import (ORDINARY, OURS, STOCK, USER, as_user,   # noqa: F401
-                      become_root, needs_root, place, read)
+                      needs_root, place, read)
 from sftp_tools import SERVER, client, content, copy, entries
 from stream_place import BOTH, TOOLS
 
@@ -117,7 +117,6 @@ def outcome(here, build, tool, direction, options, make):
 @TOOLS
 @BOTH
 def test_folders(tmp_path, tool, direction, folder):
-    become_root()
     needs_root()
     for options in ("-r", "-rp"):
         stock, ours = (outcome(tmp_path / "here", build, tool, direction,

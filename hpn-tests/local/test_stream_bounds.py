@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from loopback import Peak
+from loopback import Peak, needs_root
 from sftp_tools import SERVER, digests, on_small_disk
 from stream_place import (BOTH, MIB, SLOW, TOOLS, fill,       # noqa: F401
                           looks_complete, place, tree)
@@ -47,6 +47,7 @@ def test_to_a_pipe(place, tool):
 def test_to_dev_null(place):
     """With one stream as with several"""
     fill(place, "file")
+    needs_root()
     try:
         os.mknod(place.dest, stat.S_IFCHR | 0o666,
                  os.stat("/dev/null").st_rdev)
