@@ -160,7 +160,7 @@ class Pool:
 
     def __init__(self):
         self.cpus = queue.SimpleQueue()
-        workers = min(os.cpu_count() or 1, 2) if virtual_time() else 1
+        workers = min(len(os.sched_getaffinity(0)), 2) if virtual_time() else 1
         for cpu in range(workers):
             self.cpus.put(cpu)
         self.executor = concurrent.futures.ThreadPoolExecutor(workers)

@@ -192,10 +192,6 @@ class Spec(Path):
         READER, "a slow reader: reads `rate` bytes a second; or stops after "
         "`stop_after` bytes, for `stop_s` or for good; or reads `burst` bytes "
         "every `every_s`; or stops at each of `stalls`", STREAMS)
-    window: list = moves(
-        List(bytes=COUNT, gain=Whole(0, 10**12, "bytes"), most=COUNT),
-        "plain TCP's receive window: bytes at first, more in each round trip "
-        "once these have arrived, and at most", ("raw",))
     second_channel: bool = moves(
         Flag, "when the reader has stopped for good, open another channel",
         ("ssh",))

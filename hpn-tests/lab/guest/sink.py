@@ -9,48 +9,16 @@ READER is JSON, how to read:
     {"burst": N, "every_s": T}      N bytes at once, then nothing until T
                                     seconds after the last burst
     {"stalls": [[N, T], ...]}       nothing for T seconds once N bytes came
-    {"window": [N, GAIN, MOST], "rtt_s": T}
-                                    as it comes, from a TCP socket with a
-                                    receive window of N bytes, and GAIN more
-                                    each T seconds once N bytes came, up to MOST
 """
 
 import hashlib
 import json
 import os
-import socket
 import sys
 import time
 
 INTERVAL_S = 0.010
 CHUNK = 256 << 10
-SO_RCVBUFFORCE = 33                 # Python has no name for it
-RCVBUF = 512 << 20
-
-
-class Window:
-    """The receive window of the TCP socket that is standard input."""
-
-    def __init__(self, first, gain, most, rtt_s):
-        self.first, self.gain, self.most = first, gain, most
-        self.rtt_s, self.start_s = rtt_s, None
-        self.socket = socket.socket(fileno=0)
-        # TCP does not change a buffer whose size a program has set
-        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RCVBUF)
-        self.set(first)
-
-    def set(self, window):
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP,
-                               window)
-
-    def wait(self, received, series):
-        now_s = time.monotonic()
-        if self.start_s is None:
-            if received < self.first:
-                return
-            self.start_s = now_s
-        self.set(int(min(self.most, self.first + self.gain *
-                         (now_s - self.start_s) / self.rtt_s)))
 
 
 class Pace:
@@ -84,9 +52,7 @@ class Pace:
 
 
 def main():
-    reader = json.loads(sys.argv[2]) if len(sys.argv) > 2 else {}
-    pace = Window(*reader["window"], reader["rtt_s"]) if "window" in reader \
-        else Pace(reader) if reader else None
+    pace = Pace(json.loads(sys.argv[2])) if len(sys.argv) > 2 else None
     digest = hashlib.sha256()
     received, written_s = 0, 0.0
     with open(sys.argv[1], "w", buffering=1) as series:

@@ -219,9 +219,6 @@ def sink_command(spec, i=0):
     elif spec.get("stalls", {}).get("what") == "reader":
         argv.append(json.dumps({"stalls": list(zip(
             spec["stalls"]["at"], spec["stalls"]["seconds"]))}))
-    elif "window" in spec:
-        argv.append(json.dumps({"window": spec["window"],
-                                "rtt_s": spec["rtt_us"] / 1e6}))
     return shlex.join(argv)
 
 
