@@ -213,8 +213,8 @@ class Spec(Path):
                           OPENSSH)
     sparse: bool = moves(
         Flag, "look at memory and sockets each tenth of the transfer's time "
-        "so far (else each 200th), at `unspent` each 200th (else every "
-        "20 ms): to look costs more CPU time than the transfer", raw=always)
+        "so far (else each 200th): to look costs more CPU time than the "
+        "transfer", raw=always)
     trace: bool = moves(Flag, "run sshtrace at both ends", OPENSSH)
     bare: bool = moves(Flag, "no sampling and no comparison, so that all CPU "
                        "time is ssh's", STREAMS)

@@ -119,14 +119,12 @@ class Sampler(threading.Thread):
         return True
 
     def sample(self, row, ss):
-        sparse = self.spec.get("sparse")
-        samples = SPARSE_SAMPLES if sparse else SAMPLES
+        samples = SPARSE_SAMPLES if self.spec.get("sparse") else SAMPLES
         if self.due("memory", MEMORY_S, row["t_s"], samples):
             for name, (peak, now) in memory(self.peak).items():
                 self.peak[name] = max(self.peak[name], peak)
                 row[name] = now
-        if self.spec.get("unspent") and (not sparse or self.due(
-                "unspent", QUICK_S, row["t_s"], SAMPLES)):
+        if self.spec.get("unspent"):
             row["written"] = written(self.sockets[self.sender].look())
             row["credit"] = credit(self.sender)
         if self.due("sockets", SOCKETS_S, row["t_s"], samples):
