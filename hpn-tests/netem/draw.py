@@ -28,11 +28,12 @@ OURS, STOCK = "openssh", "stock"
 BDP_MIB = ((0.1, 1.99), (2.01, 3.99), (4.01, 32), (4.01, 32))
 RECEIVERS = (OURS, STOCK)
 BUFFERS = ("raised", "package", "default")
-# Chosen by CPU time (a draw's is about 30 s): a faster link would need more
-# bytes, as a growing file is looked at each 20 ms only
+# Chosen by CPU time (a draw takes 25 s): a faster link would need more bytes,
+# as a growing file is looked at each 20 ms only
 RATE_MBIT = (5, 1000)
 RTT_US = (5e3, 6e5)
-# Slow start moves two BDP. With several seeds, each has 0.6 of that.
+# Bytes: slow start moves two BDP, in half of the time that ten take. With
+# several seeds each has 0.6 of them.
 BYTES_BDP, SECONDS, BYTES_LEAST, WITH_SEEDS = 10, 1.5, 8 * MIB, 0.6
 # What stock's scp and sftp send before the first answer
 STOCK_REQUESTS = 64 * 261120
@@ -128,7 +129,8 @@ class Draw:
             found = {who: [transfers[self.name_of(who, s)] for s in self.seeds]
                      for who in ("ours", *self.limits)}
         except LabError as e:
-            return {**self.words(), "result": "fail", "error": str(e)}
+            return {**self.words(), "result": "fail",
+                    "error": str(e).splitlines()[0]}
         rates = {who: [t.goodput() for t in those]
                  for who, those in found.items()}
         ratios = {who: bounds(rates["ours"], rates[who])

@@ -335,7 +335,7 @@ def tools(rows):
             items(sorted({f"{r['tool']}: {r['version']}" for r in found}))]
 
 
-# A day, random trials, copies
+# A day, copies
 
 DAY_HOW = """\
 One connection in the lab's time. Each hour has short connections through a
@@ -371,65 +371,6 @@ def day(rows):
             [r["hour"], r["answered"], r["echoed"], r["rekeys"],
              f"{r['last_mb_s']:.2f}", f"{r['window'] / 2**20:.1f}",
              *memory(r), descriptors(r)] for r in rows])]
-
-
-RANDOM_HOW = """\
-A trial's number gives a path (5 Mbit/s to 2.5 Gbit/s, 2 to 600 ms, losses,
-jitter, a queue of 0.1 to 4 BDP, CUBIC or BBR, TCP buffers untouched or raised
-to 512 MiB), a tool, a direction and the programs at both ends; at least one is
-ours. Stock at both ends and raw TCP take the same path in the same run.
-
-What must hold: the bytes are the same, no process is left, a stock sender never
-has 8 MiB of unused credit, an end of ours takes at most 16 MiB more than
-stock's, and goodput is at least 0.95 of the limit and 0.97 of stock's. The
-limit is raw TCP's goodput, or, if that is less, what the receiver's window or
-the 64 requests of stock's scp and sftp allow. Where stock receives, the limit
-is no more than what stock at both ends carries.
-
-Where packets are lost, each figure is the median of three seeds. If that
-misses, or one run on a path with jitter does, it is the mean of nine, which may
-be lower by twice its standard error and by at most 14 %: plain TCP's goodput
-differs as much by luck. If nine differ too much to tell, it is the mean of 36.
-Trials with nine seeds: {nine}; with 36: {most}.
-
-A window towards a stock sender grows by a bounded amount in a round trip. Where
-ours missed, raw TCP took the path once more with a receive window that grows as
-much, and its goodput is the limit."""
-
-
-def quantiles(rows):
-    for name, figure in (("of_limit", "goodput, of the limit"),
-                         ("of_stock", "goodput, of stock's"),
-                         ("unspent_mib", "unused credit, MiB")):
-        values = sorted(r[name] for r in rows if name in r)
-        if values:
-            yield [figure, *(f"{values[int(part * (len(values) - 1))]:.2f}"
-                             for part in (0, 0.01, 0.1, 0.5, 1))]
-
-
-def plainly(text):
-    return text.replace("of raw TCP's or the window's share", "of the limit")
-
-
-def random(rows):
-    nine, most = (sum(r.get("seeds") == n for r in rows) for n in (9, 36))
-    missed = [r for r in rows if r["missed"]]
-    ruled = [r for r in rows if "of_raw" in r and not r["missed"]]
-    return [
-        "Random paths, tools and ends",
-        f"{len(rows) - len(missed)} of {len(rows)} random transfers met every "
-        f"requirement, and all arrived intact. {len(missed)} were slower than "
-        "required; the page begins with the cause of each.",
-        "## Missed", items(
-            f"{r['draw']}: {plainly('; '.join(r['missed']))}"
-            + (f" ({r['why']})" if "why" in r else "") for r in missed),
-        "## All", grid(["figure", "least", "1 in 100 under", "1 in 10 under",
-                        "median", "most"], quantiles(rows)),
-        RANDOM_HOW.format(nine=nine, most=most),
-        "## Limited by how fast our window may grow", items(
-            f"{r['draw']}: {r['of_limit']:.0%} of raw TCP's goodput with a "
-            f"window that grows as ours, {r['of_raw']:.0%} with all the "
-            "window it wants" for r in ruled)]
 
 
 COPIES = {
@@ -480,4 +421,4 @@ def copies(rows):
 
 OF = {"interop": interop, "load": load, "faults": faults,
       "upstream": upstream, "sanitized": sanitized, "tools": tools,
-      "day": day, "random": random, "copies": copies}
+      "day": day, "copies": copies}

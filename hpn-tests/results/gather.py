@@ -1,6 +1,7 @@
 """gather.py: the rows of a page from what the tests left in the folder of
-build that is named as the part is. New trials and copies are added to those
-that were kept. Our own fuzzers are on the page of sanitizers, too."""
+build that is named as the part is. New copies are added to those that were
+kept, and so are draws of the same programs. Our own fuzzers are on the page of
+sanitizers, too."""
 
 import datetime
 import glob
@@ -102,7 +103,9 @@ KEPT = {"random": "draw", "copies": "row"}
 
 
 def with_kept(part, rows):
-    found = {r[KEPT[part]]: r for r in read(part) + rows}
+    """Draws of other programs are not kept."""
+    found = {r[KEPT[part]]: r for r in read(part) + rows
+             if r.get("commit") == rows[0].get("commit")}
     return [found[which] for which in sorted(found)]
 
 
@@ -120,9 +123,10 @@ def machine():
         f"Linux {'.'.join(platform.release().split('.')[:2])}"
 
 
-def note_run(part):
-    """In runs.json, that a part was measured now and here."""
-    commit = subprocess.run(
+def note_run(part, commit):
+    """In runs.json, that a part was measured now and here; at this commit, if
+    the rows know none."""
+    commit = commit or subprocess.run(
         ["git", "-C", TOP, "rev-parse", "--short", "HEAD"],
         capture_output=True, text=True).stdout.strip()
     known = runs()
@@ -143,4 +147,4 @@ def collect(part):
         part = "sanitized"
     with open(file(part, "json"), "w") as f:
         f.write("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
-    note_run(part)
+    note_run(part, rows[0].get("commit"))

@@ -9,16 +9,18 @@ import sys
 
 import content
 import practice
+import random_paths
 from gather import HERE, PAGES, collect, read, runs
 
 # Those that are made of the file of another page
 OF_TOOLS = {"rsync": practice.rsync, "git": practice.git,
             "backups": practice.backups}
+OF = {**content.OF, "random": random_paths.page}
 MADE_BY = {"interop": "make check-interop", "load": "make check-load",
            "faults": "make check-faults", "upstream": "make check-upstream",
            "sanitized": "make check-sanitized` and `make fuzz",
            "tools": "make check-tools", "day": "make check-day",
-           "random": "make check-random", "copies": "make check-copies"}
+           "random": "make check-random RANGE=B", "copies": "make check-copies"}
 INDEX = """\
 # Results
 
@@ -50,7 +52,7 @@ def page(name):
         part, parts = "tools", OF_TOOLS[name](read("tools"))
     else:
         part = {page: part for part, page in PAGES.items()}[name]
-        parts = content.OF[part](read(part))
+        parts = OF[part](read(part))
     title, verdict, *rest = parts
     return "\n\n".join([f"# {title}", content.fill(verdict),
                         content.fill(origin(part) + since(name)), *rest]) + "\n"
@@ -85,8 +87,13 @@ def main():
     if sys.argv[1:2] == ["collect"]:
         collect(sys.argv[2])
     stale = [name for name, text in pages().items() if kept(name) != text]
+    if not random_paths.is_drawn():
+        stale.append("random.svg")
     if stale and "--check" in sys.argv:
         sys.exit(f"page.py would change {', '.join(stale)}")
+    if "random.svg" in stale:
+        stale.remove("random.svg")
+        random_paths.draw(read("random"))
     for name in stale:
         with open(path(name), "w") as f:
             f.write(pages()[name])
