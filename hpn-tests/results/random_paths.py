@@ -33,7 +33,8 @@ an error or a process left is a fail.
 requests allow; no limit regards it. "Memory" is the peak of an end over
 stock's."""
 RESULTS = ("fail", "inconclusive", "pass")
-NOTHING = {"of": {}, "mb_s": {}, "memory_mib": ""}  # of one without bytes
+# Of a draw that ended with an error
+NOTHING = {"of": {}, "mb_s": {}, "memory_mib": "", "left": []}
 
 
 def ratio(row, who):
@@ -48,7 +49,8 @@ def table(rows):
     return grid(["draw", "BDP, MiB", "path ", "copy ", "buffers ", "ours",
                  "stock", "raw TCP, MB/s", "of stock ", "of raw TCP ", "bound",
                  "memory, MiB", "commit "], [
-        [r["draw"], r["bdp_mib"], r["path"], r["copy"], r["buffers"],
+        [r["draw"], r["bdp_mib"], r["path"],
+         "; left: ".join([r["copy"], *r["left"]]), r["buffers"],
          *(r["mb_s"].get(who, "") for who in ("ours", "stock", "raw")),
          ratio(r, "stock"), ratio(r, "raw"), r["bound"], r["memory_mib"],
          r["commit"]] for r in rows])
@@ -84,9 +86,10 @@ def page(rows):
     rest = DRAWS - len(rows)
     return [
         "Random paths, tools and ends",
-        f"Of {len(rows)} draws {len(by['fail'])} fail{which(by['fail'])}, "
-        f"{len(by['inconclusive'])} are inconclusive and {len(by['pass'])} "
-        "pass." + f" {rest} of {DRAWS} are still to be measured." * (rest > 0),
+        f"Failed: {len(by['fail'])} of {len(rows)} draws"
+        f"{which(by['fail'])}. Inconclusive: {len(by['inconclusive'])}. "
+        f"Passed: {len(by['pass'])}." +
+        f" Still to be measured: {rest} of {DRAWS}." * (rest > 0),
         "![Goodput of each draw, of stock's, over the BDP](random.svg)",
         strata(rows), HOW, *(part for x in RESULTS if by[x]
                              for part in (f"## {x.title()}", table(by[x])))]
