@@ -96,8 +96,8 @@ def size_of(draw):
 @pytest.mark.parametrize("ours, others, of", [
     ([98], [100], [0.98, 0.98, 0.98]),
     ([2, 4, 6, 8, 1], [1, 2, 3, 4, 0.5], [2, 2, 2]),    # paired: all alike
-    # logarithms of 0, +-0.0953, +-0.1823; 2.132 * 0.1455 / sqrt(5) = 0.1387
-    ([12, 11, 10, 10, 10], [10, 10, 10, 11, 12], [1, 0.8705, 1.1488])])
+    # logarithms of 0, +-0.0953, +-0.1823; 1.895 * 0.1455 / sqrt(5) = 0.1233
+    ([12, 11, 10, 10, 10], [10, 10, 10, 11, 12], [1, 0.884, 1.1312])])
 def test_bounds(ours, others, of):
     assert bounds(ours, others) == of
 

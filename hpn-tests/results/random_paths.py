@@ -22,7 +22,7 @@ at both ends and raw TCP take the same path with the same dice.
 
 Limits and rule are older than the figures. Goodput is at least 0.98 of stock's,
 and 0.95 of raw TCP's where ours receives and the BDP is over 2 MiB. With loss
-or jitter there are five seeds, fixed before. Ratios are paired by seed; in
+or jitter there are eight seeds, fixed before. Ratios are paired by seed; in
 brackets are one-sided bounds of 95 % of their geometric mean (Student's t, of
 logarithms). A draw passes if the lower bounds reach the limits, fails if an
 upper bound doesn't, and is inconclusive otherwise. On other paths the lab
