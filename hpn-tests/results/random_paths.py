@@ -13,25 +13,23 @@ sys.path.insert(0, os.path.join(TOP, "hpn-tests", "lib"))   # plot_window
 
 DRAWS = 200
 HOW = """\
-A draw follows from its number. A quarter of the BDPs are under 2 MiB, half are
-4 to 32 MiB. In each part ours receives in half of the draws, a quarter of the
-paths loses packets, and TCP's buffers are by turns raised to 512 MiB, the
-package's and untouched. Dice decide the rest: 5 Mbit/s to 1 Gbit/s, 5 to
-600 ms, jitter (1 of 12), queue, tool, direction, whose the other end is. Stock
-at both ends and raw TCP take the same path with the same dice.
+A draw follows from its number. Strata are the BDP (a quarter under 2 MiB, half
+4 to 32 MiB), who receives, loss (a quarter), and TCP's buffers: raised to
+512 MiB, the package's or untouched. Dice decide the rest: 5 Mbit/s to 1 Gbit/s,
+5 to 600 ms, jitter (1 of 12), queue, tool, direction, whose the other end is.
+Stock at both ends and raw TCP take the same path with the same dice.
 
 Limits and rule are older than the figures. Goodput is at least 0.98 of stock's,
 and 0.95 of raw TCP's where ours receives and the BDP is over 2 MiB. With loss
-or jitter there are eight seeds, fixed before. Ratios are paired by seed; in
-brackets are one-sided bounds of 95 % of their geometric mean (Student's t, of
-logarithms). A draw passes if the lower bounds reach the limits, fails if an
-upper bound doesn't, and is inconclusive otherwise. On other paths the lab
+or jitter there are eight seeds, 1 to 8. Of their ratios, paired by seed, there
+is the geometric mean and, in brackets, its one-sided bounds of 95 % (Student's
+t, of logarithms). A draw passes if the lower bounds reach the limits, fails if
+an upper bound doesn't, and is inconclusive otherwise. On other paths the lab
 repeats exactly, so there are no bounds. No draw is measured again. Wrong bytes,
 an error or a process left is a fail.
 
 "Bound" is the share of the link that the receiver's window or stock's 64
-requests allow; no limit regards it. "Memory" is the peak of an end over
-stock's."""
+requests allow; no limit regards it. "Memory" is an end's peak over stock's."""
 RESULTS = ("fail", "inconclusive", "pass")
 # Of a draw that ended with an error
 NOTHING = {"of": {}, "mb_s": {}, "memory_mib": "", "left": []}
@@ -76,20 +74,17 @@ def strata(rows):
             for (size, receiver, loss), these in sorted(found.items())])
 
 
-def which(rows):
-    return f" ({', '.join(str(r['draw']) for r in rows)})" if rows else ""
-
-
 def page(rows):
     rows = [{**NOTHING, **r} for r in rows]
     by = {x: [r for r in rows if r["result"] == x] for x in RESULTS}
     rest = DRAWS - len(rows)
+    fails, which = len(by["fail"]), ", ".join(
+        str(r["draw"]) for r in by["fail"])
     return [
         "Random paths, tools and ends",
-        f"Failed: {len(by['fail'])} of {len(rows)} draws"
-        f"{which(by['fail'])}. Inconclusive: {len(by['inconclusive'])}. "
-        f"Passed: {len(by['pass'])}." +
-        f" Still to be measured: {rest} of {DRAWS}." * (rest > 0),
+        f"Failed: {fails} of {len(rows)} draws" + f" ({which})" * (fails > 0) +
+        f". Inconclusive: {len(by['inconclusive'])}. Passed: "
+        f"{len(by['pass'])}." + f" Still to be measured: {rest} of {DRAWS}." * (rest > 0),
         "![Goodput of each draw, of stock's, over the BDP](random.svg)",
         strata(rows), HOW, *(part for x in RESULTS if by[x]
                              for part in (f"## {x.title()}", table(by[x])))]
@@ -102,36 +97,29 @@ def source():
 
 
 def is_drawn():
-    path = file("random", "svg")
-    if not os.path.exists(path):
-        return False
-    with open(path) as f:
+    with open(file("random", "svg")) as f:
         return source() in f.read()
 
 
 def draw(rows):
     """The picture: ratios to stock over the BDP"""
     from plot_window import COLOURS, plt
-    look = {"fail": (COLOURS["stock"], "X"), "pass": (COLOURS["ours"], "o"),
-            "inconclusive": (COLOURS[""], "o")}
     figure, axes = plt.subplots(figsize=(8.6, 4.6))
-    for result, (colour, mark) in look.items():
-        for receives, fill in (("ours", colour), ("stock", "white")):
-            these = [(r["bdp_mib"], *r["of"]["stock"]) for r in rows
-                     if (r["result"], r["receives"]) == (result, receives)
-                     and "of" in r]
-            if these:
-                x, mean, least, most = zip(*these)
-                axes.errorbar(
-                    x, mean, [[m - a for m, a in zip(mean, least)],
-                              [b - m for m, b in zip(mean, most)]],
-                    fmt=mark, color=colour, markerfacecolor=fill,
-                    linewidth=0.8, markersize=5,
-                    label=f"{result}, {receives} receives: {len(these)}")
+    for result, colour in zip(RESULTS, ("stock", "", "ours")):
+        for receives, mark in (("ours", "o"), ("stock", "x")):
+            these = [(r["bdp_mib"], *r["of"]["stock"]) for r in rows if "of" in
+                     r and (r["result"], r["receives"]) == (result, receives)]
+            for x, mean, least, most in these:
+                axes.plot([x, x], [least, most], color=COLOURS[colour])
+            axes.plot([t[0] for t in these], [t[1] for t in these], mark,
+                      color=COLOURS[colour],
+                      label=f"{result}, {receives} receives: {len(these)}")
     axes.axhline(0.98, color="#555555", linewidth=1, linestyle="--")
     axes.axvline(2, color="#555555", linewidth=1, linestyle=":")
-    axes.set(xscale="log", yscale="log", xlabel="BDP, MiB (dots: 2 MiB)",
+    axes.set(xlabel="BDP, MiB (dots: 2 MiB)",
              ylabel="goodput, of stock's (dashes: 0.98)")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda v, _: f"{v:g}")
     axes.grid(alpha=0.25)
