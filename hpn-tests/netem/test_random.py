@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import subprocess
+import types
 import unittest.mock
 
 import pytest
@@ -114,17 +115,11 @@ def test_decision(stock, raw, result):
     assert decide([(stock, STOCK_LEAST), (raw, RAW_LEAST)]) == result
 
 
-class Fake:
+def fake(mb, left=()):
     """A transfer with that goodput, which left these processes."""
-
-    def __init__(self, mb, left=()):
-        self.mb, self.result = mb, {"left": list(left)}
-
-    def goodput(self):
-        return self.mb
-
-    def peak_memory(self, end):
-        return 3 * MIB
+    return types.SimpleNamespace(
+        goodput=lambda: mb, peak_memory=lambda end: 3 * MIB,
+        result={"left": list(left)})
 
 
 class Faked(dict):
@@ -143,7 +138,7 @@ def test_a_draw_can_fail(receives, left, limit, result):
     it receives."""
     draw = next(d for d in map(Draw, RANGES["A"]) if d.receiver == receives and
                 size_of(d) == 2 and len(d.seeds) == 1)
-    row = draw.measure(Faked(ours=Fake(9, left), stock=Fake(9), raw=Fake(10)))
+    row = draw.measure(Faked(ours=fake(9, left), stock=fake(9), raw=fake(10)))
     assert row["result"] == result
     assert row["of"].get("raw", [None])[0] == (0.9 if limit else None)
     small = next(d for d in map(Draw, RANGES["A"]) if d.receiver == OURS and

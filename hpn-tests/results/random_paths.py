@@ -84,7 +84,8 @@ def page(rows):
         "Random paths, tools and ends",
         f"Failed: {fails} of {len(rows)} draws" + f" ({which})" * (fails > 0) +
         f". Inconclusive: {len(by['inconclusive'])}. Passed: "
-        f"{len(by['pass'])}." + f" Still to be measured: {rest} of {DRAWS}." * (rest > 0),
+        f"{len(by['pass'])}." +
+        f" Still to be measured: {rest} of {DRAWS}." * (rest > 0),
         "![Goodput of each draw, of stock's, over the BDP](random.svg)",
         strata(rows), HOW, *(part for x in RESULTS if by[x]
                              for part in (f"## {x.title()}", table(by[x])))]
