@@ -49,3 +49,9 @@ def test_first_configure_gets_the_options(bootstrap):
 def test_without_options_those_of_the_last_run_stay(bootstrap):
     assert bootstrap("install") == ["configure -q", *INSTALLS]
     assert bootstrap("install") == INSTALLS
+
+
+def test_release_behind_the_command_is_an_error(bootstrap):
+    """configure would take it, and make build another one."""
+    with pytest.raises(subprocess.CalledProcessError):
+        bootstrap("install", "UPSTREAM=10.0p1")
