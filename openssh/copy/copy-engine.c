@@ -178,7 +178,6 @@ wait_and_move(struct copy *copy)
 
 	for (i = 0; i < copy->nstreams; i++) {
 		s = copy->streams[i];
-		memset(&pfd[2 * i], 0, 2 * sizeof(pfd[0]));
 		pfd[2 * i].fd = s->state == STREAM_LOST ||
 		    (is_held && i == 0) ? -1 : s->conn->fd_in;
 		pfd[2 * i].events = POLLIN;
@@ -224,7 +223,6 @@ loop(struct copy *copy)
 		else
 			fatal_f("the copy of \"%s\" is stuck", copy->root->src);
 	}
-	copy_item_report(copy);
 }
 
 /*

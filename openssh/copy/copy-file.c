@@ -346,6 +346,9 @@ begin(struct file *f)
 		f->set.flags &= ~SSH2_FILEXFER_ATTR_ACMODTIME;
 	if (f->item.a.flags & SSH2_FILEXFER_ATTR_SIZE)
 		f->size = f->item.size = f->item.a.size;
+	/* A target that may not be written could not be opened once more. */
+	f->primary_only |= copy->kind == COPY_CROSS &&
+	    !(f->set.perm & S_IWUSR);
 	/* A large file is opened on other streams later. */
 	if (f->size >= FILE_LARGE)
 		copy->wants_more = 1;

@@ -139,10 +139,7 @@ stream_lose(struct stream *s, const char *why)
 		request_answer(req, &reply);
 }
 
-/*
- * A stream can't go on, for the reason that the message tells. That is fatal if
- * it is primary. Returns -1.
- */
+/* A stream can't go on. That is fatal if it is primary. Returns -1. */
 static int
 broken(struct stream *s, const char *fmt, ...)
 {
@@ -208,9 +205,8 @@ stream_write(struct stream *s)
 static const char *
 type_name(u_char type)
 {
-	static const char *const names[] = {
-		"STATUS", "HANDLE", "DATA", "NAME", "ATTRS"
-	};
+	static const char *const names[] = { "STATUS", "HANDLE", "DATA",
+	    "NAME", "ATTRS" };
 
 	return type == SSH2_FXP_EXTENDED_REPLY ? "EXTENDED_REPLY" :
 	    names[type - SSH2_FXP_STATUS];
