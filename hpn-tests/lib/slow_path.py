@@ -4,7 +4,7 @@ hands it over later, between its own input and output and PORT of 127.0.0.1 or a
 command.
 
     slow_path.py DELAY_S PORT [RATE SWING FILE]
-    slow_path.py DELAY_S COMMAND...
+    slow_path.py DELAY_S [RATEB/s] COMMAND...
 
 DELAY_S is that of each way. What goes to the output passes at RATE bytes a
 second, which swings by the share SWING in 4 s. The most bytes that it held for
@@ -84,13 +84,17 @@ def carry(ways):
 
 
 def main(delay_s, target, *more):
-    delay_s, rate = float(delay_s), None
+    delay_s, rate, note = float(delay_s), None, None
+    if target.endswith("B/s"):
+        rate = functools.partial(rate_at, float(target[:-3]), 0)
+        target, *more = more
     if target.isdigit():
         far = socket.create_connection(("127.0.0.1", int(target)))
         far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         out, back = far.fileno(), far.fileno()
         if more:
             rate = functools.partial(rate_at, *map(float, more[:2]))
+            note = more[2]
     else:
         far = subprocess.Popen([target, *more], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE)
@@ -101,8 +105,8 @@ def main(delay_s, target, *more):
         with contextlib.suppress(OSError):      # either end has gone
             carry([Way(0, out, delay_s), down])
     finally:
-        if rate:
-            with open(more[2], "w") as f:
+        if note:
+            with open(note, "w") as f:
                 f.write(f"{down.most}\n")
 
 

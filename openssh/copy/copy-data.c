@@ -423,7 +423,7 @@ data_send(struct item *item, struct stream *s)
 		return file_join(f, s);
 	if (!is_put && !file_has_range(f))
 		return send_tail(f, s);
-	if (!may_ask(f, s, MINIMUM(f->buflen, f->size)) ||
+	if (!may_ask(f, s, f->buflen) ||
 	    (len = file_take_range(f, p, &offset)) == 0)
 		return 0;
 	if (is_put)

@@ -17,7 +17,7 @@
 #include "xmalloc.h"
 #include "sftp-incomplete.h"
 
-#define INCOMPLETE_MAX	512	/* more than are open at once */
+#define INCOMPLETE_MAX	512	/* most that are named */
 
 /*
  * Lines to print. A signal handler finds a line whole or not at all: it is set

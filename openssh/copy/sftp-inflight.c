@@ -84,6 +84,7 @@ sftp_inflight_room(const struct sftp_inflight *inflight, size_t len)
 
 	/* The user's number is for each file; together they get no less. */
 	if (inflight->fixed != 0)
-		most = MAXIMUM(inflight->fixed * cost(len), inflight->cw.base);
+		most = MAXIMUM(inflight->cw.base, inflight->fixed * MAXIMUM(
+		    cost(len), inflight->cw.base / SFTP_INFLIGHT_STOCK));
 	return inflight->asked == 0 || inflight->asked + cost(len) <= most;
 }

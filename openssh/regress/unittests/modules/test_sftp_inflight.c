@@ -153,6 +153,7 @@ fixed(u_int number, u_int together)
 	struct server s = { .rate = 125e6, .rtt_s = 0.3 };
 	struct sftp_inflight d;
 	double now = 1, peak;
+	u_int i;
 
 	s.start_s = now;
 	sftp_inflight_init(&d, number, SFTP_INFLIGHT_BASE,
@@ -160,6 +161,10 @@ fixed(u_int number, u_int together)
 	fetch(&s, &d, 100e6, LARGE, &now, &peak);
 	ASSERT_INT_EQ(peak == (double)together * LARGE, 1);
 	ASSERT_U_INT_EQ(room_for(d, LARGE), together);
+	/* Until so many are in flight, the next file may be opened. */
+	for (i = 1; i < together; i++)
+		sftp_inflight_ask(&d, LARGE);
+	ASSERT_INT_EQ(sftp_inflight_room(&d, 0), 1);
 }
 
 /* Answers to nothing, lengths of nothing, a clock that steps back */
