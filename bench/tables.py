@@ -316,14 +316,13 @@ PICTURES = {"readme": "readme", "copy": "copy", "commands": "copy"}
 
 def parts():
     """The tables of README.md, by the names of their places there."""
-    goodput, copied, now, either = (
+    goodput, copied, either = (
         Results(files.load(os.path.join(RESULTS, f"{word}.jsonl")))
-        for word in ("readme", "copy", "now", "ends"))
-    ours = [[row[0], row[1], row[3]] for row in commands(now)]
+        for word in ("readme", "copy", "ends"))
     return {word: textwrap.indent(text(rows), "    ") + "\n"
             for word, rows in (
                 ("goodput", headline(goodput, brief=True)),
-                ("commands now", ours), ("commands", commands(copied)),
+                ("commands", commands(copied)),
                 ("copies", copies(copied)), ("ends", ends(either)))}
 
 
