@@ -71,19 +71,20 @@ PEERS_HOW = """\
 64 MiB each way at 500 Mbit/s over 100 ms, in virtual time: MB/s from the first
 byte to the last, slow start included, without compression. TCP's buffers are
 raised to 512 MiB at both ends. Stock is OpenSSH 10.0p1. Plain TCP has {raw} on
-the same path. All rows are of one run; ours below 0.95 of stock's is a failure.
-On loopback every byte is compared.
+the same path. All rows come from one run, which fails if ours is below 0.95 of
+stock's rate. On loopback every byte is compared.
 
 "get" is from server to client, "put" from client to server. Our sshd helps
-"put", our ssh "get". In the other direction the peer's own window decides, and
-in sftp how many requests it has outstanding."""
+"put", our ssh "get". In the other direction the peer's own window limits the
+rate, and in sftp its number of outstanding requests."""
 MODES = """\
-In "many" russh has 256 requests outstanding, by default 16. The Go client's
-"readfrom" is `ReadFrom` with `UseConcurrentWrites`, "many" the same with 1,024
-requests per file, "at" is `WriteAt` (`ReadAt`) from 64 goroutines, "one" is
-`ReadFrom` as it is by default, "exec" is `cat`. Otherwise "get" is `WriteTo` in
-all but "at". 64 requests of 32 KiB are 2 MiB a round trip: that is the client's
-own limit. With more of them, an upload runs at the path's rate."""
+In "many" russh has 256 requests outstanding instead of its default 16. The Go
+client's "readfrom" is `ReadFrom` with `UseConcurrentWrites`, "many" the same
+with 1,024 requests per file, "at" is `WriteAt` (`ReadAt`) from 64 goroutines,
+"one" is `ReadFrom` as it is by default, "exec" is `cat`. For "get",
+"readfrom", "many" and "one" use `WriteTo`. 64 requests of 32 KiB are 2 MiB a
+round trip: that is the client's own limit. With more of them, an upload runs
+at the path's rate."""
 
 
 def wanted():
@@ -142,7 +143,8 @@ def load(rows):
         f"connection takes {float(one['ours']) / float(one['stock']):.3f} of "
         "stock's memory, and no process is left behind.",
         fill("On loopback. Limits: the memory and CPU time of a connection "
-             "are at most 1.02 times stock's. After all channels, memory is "
+             "are at most 1.02 times stock's. After all channels, memory "
+             "must be about "
              "what it was after the first 1,000."),
         grid(["what", "figure ", "stock", "ours"], [
             [r["what"], r["figure"], r["stock"] or "-", r["ours"]]
@@ -173,10 +175,12 @@ def faults(rows):
         f"truncated data without an error. {stock} of stock's "
         f"{sum(sum(r['stock'].values()) for r in rows)} did; they are in the "
         "first row.",
-        fill("ssh, scp and sftp, get and put. A copy completes with the same "
+        fill("The copies are by ssh, scp and sftp, get and put. A copy "
+             "completes with the same "
              "bytes, or ends with an error that says what was wrong. Ours "
              "fails the test if it accepts wrong bytes, leaves a process "
-             "behind, or prints nothing. Stock is OpenSSH 10.0p1 at both ends; "
+             "behind, or fails without a message. Stock is OpenSSH 10.0p1 "
+             "at both ends; "
              "\"-\" means not tried. Numbers count copies."),
         grid(["fault", "stock ", "ours "], [
             [r["fault"], counted(r["stock"]), counted(r["ours"])]
@@ -205,7 +209,7 @@ def upstream(rows):
         items(f"{what} ({', '.join(sorted(w, reverse=True))})"
               for what, w in sorted(who.items())),
         fill(f"None of the tests is changed; stock is OpenSSH "
-             f"{rows[0]['base']}, unmodified. \"interop-tests\" are with "
+             f"{rows[0]['base']}, unmodified. \"interop-tests\" test against "
              "PuTTY, Dropbear and conch."),
         grid(["target", "tests", "stock: passed", "failed", "skipped",
               "ours: passed", "failed", "skipped"], [
@@ -223,10 +227,11 @@ def sanitized(rows):
         f"{found or 'No'} finding{'s' * (found > 1)} in "
         f"{sum(r['runs'] or 0 for r in rows):,} runs of tests and fuzzers.",
         *(["Not measured: " + ", ".join(missing)] if missing else []),
-        fill("Our programs, built by clang with ASan and UBSan, run upstream's "
-             "tests and fuzzers. The last rows are our fuzzers of whole "
-             "conversations with sftp-server, with channels and with sftp. A "
-             "finding is a report of a sanitizer, a failed test, anything that "
+        fill("Upstream's tests and fuzzers run on our programs, built by "
+             "clang with ASan and UBSan. The last rows are our fuzzers of "
+             "whole conversations with sftp-server, with channels and with "
+             "sftp. A finding is a report of a sanitizer, a failed test, "
+             "anything that "
              "stops a fuzzer or, in our fuzzers, more CPU time, memory or "
              "descriptors than allowed."),
         grid(["what", "runs", "findings"], [
@@ -240,17 +245,17 @@ def sanitized(rows):
 
 TOOLS_HOW = """\
 Seconds from Enter to prompt. The link carries {rate} Mbit/s and loses nothing.
-"client" has ours at the client only, "server" at the server only; "-" is a
-tool that speaks SSH itself. "TCP" is what plain TCP takes for the same bytes,
-without a login.
+"client" has ours at the client only, "server" at the server only; "-" marks a
+tool with an SSH implementation of its own. "TCP" is what plain TCP takes for
+the same bytes, without a login.
 
-The last column says what limits the step with ours at both ends. Where it is
-the path, the bytes must take at most 1 / 0.9 of raw TCP's time, not counting
-the time of the same command with nothing to move. A connection that has logged
-in sends more at once than a new one, so ssh can be faster than plain TCP. Round
-trips include the login's; they are computed from the shortest and the longest
-RTT measured. Nothing may take longer than stock's seconds / 0.97. The lab's
-clock stands still while a program computes, so CPU is no limit here."""
+The last column says what limits the step with ours at both ends. If it is the
+path, the step, less the time of the same command with nothing to move, may
+take at most 1 / 0.9 of raw TCP's time. A connection that has logged in sends
+more at once than a new one, so ssh can be faster than plain TCP. Round trips
+include the login's; they are computed from the shortest and the longest RTT
+measured. No step may take longer than stock's time / 0.97. The lab's clock
+stands still while a program computes, so CPU is no limit here."""
 BUFFERS = {"raised": "TCP buffers raised to 512 MiB",
            "package": "TCP buffers as the package sets them"}
 
@@ -321,7 +326,7 @@ def tools(rows):
         f"{len(gains)} jobs take at most half of stock's time at 200 ms, and "
         f"the best takes {1 / max(gains):.2f} of it. Jobs that wait for the "
         "other end after each request gain only the login. None takes more "
-        f"than {1 / min(gains):.2f} of stock's time.",
+        f"than {1 / min(gains):.2f} times stock's time.",
         *([items(["not measured: " + s for s in skipped])] if skipped else []),
         bars(sorted(((what, s["stock"], s["both"]) for what, s in far
                      if 10 < s["stock"] < 100),
@@ -338,12 +343,13 @@ def tools(rows):
 # A day, copies
 
 DAY_HOW = """\
-One connection in the lab's time. Each hour has short connections through a
-forwarding, a keystroke a minute and a burst, over a different path each time.
-Some hours have only keepalives, and one has rsync. An hour ends with the same
-burst over the first path, then a minute of keepalives. The last columns
-describe that burst. TCP's buffers are raised to 512 MiB at both ends. What must
-hold: each connection was answered, and the last hour ends as the first did."""
+One SSH connection stays open, in the lab's time. Most hours have short
+forwarded connections, a keystroke a minute and a burst, each hour over a
+different path. Some hours have only keepalives, and one has rsync. An hour
+ends with the same burst over the first path, then a minute of keepalives. The
+last columns describe that burst. TCP's buffers are raised to 512 MiB at both
+ends. The test requires that each connection is answered, and that the last
+hour ends as the first did."""
 
 
 def day(rows):
@@ -359,7 +365,7 @@ def day(rows):
     return [
         "A day of one connection",
         f"After {len(rows)} hours and "
-        f"{sum(r['answered'] for r in rows):,} connections through it, a "
+        f"{sum(r['answered'] for r in rows):,} forwarded connections, an SSH "
         f"connection has {descriptors(last)} descriptors (at first "
         f"{descriptors(first)}), {more} KiB more memory, and carries "
         f"{last['last_mb_s']:.2f} MB/s (at first "

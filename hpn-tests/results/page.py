@@ -20,13 +20,14 @@ MADE_BY = {"interop": "make check-interop", "load": "make check-load",
            "faults": "make check-faults", "upstream": "make check-upstream",
            "sanitized": "make check-sanitized` and `make fuzz",
            "tools": "make check-tools", "day": "make check-day",
-           "random": "make check-random RANGE=B", "copies": "make check-copies"}
+           "random": "make check-random RANGE=B", "copies": "make "
+           "check-copies"}
 INDEX = """\
 # Results
 
 Each page begins with its verdict. Rates over links and seconds of whole
-commands are in [bench/README.md](../../bench/README.md). `make` writes all of
-these pages; nobody edits them.
+commands are in [bench/README.md](../../bench/README.md). `make` writes all
+these pages: do not edit them.
 
 | page | verdict | made by |
 |---|---|---|
@@ -55,7 +56,7 @@ def page(name):
         parts = OF[part](read(part))
     title, verdict, *rest = parts
     return "\n\n".join([f"# {title}", content.fill(verdict),
-                        content.fill(origin(part) + since(name)), *rest]) + "\n"
+content.fill(origin(part) + since(name)), *rest]) + "\n"
 
 
 def pages():

@@ -9,8 +9,8 @@ BUFFERS = {"package": "with TCP's buffers at both ends as the package "
 ENDS = ("stock", "client", "server", "both")
 HOW = """\
 Seconds from Enter to prompt at 1 Gbit/s x 200 ms, without loss, {buffers}.
-"client" has ours at the client only, "server" at the server only. "TCP" is what
-plain TCP takes for the same bytes, without a login."""
+"client" has ours at the client only, "server" at the server only. "TCP" is
+what plain TCP takes for the same bytes, without a login."""
 
 
 def measured(rows, tool):
@@ -65,7 +65,7 @@ def git(rows):
         "git over openssh-bdp",
         f"A clone of 27 MB is {gain(by['clone']):.1f} times as fast with ours "
         f"at both ends, and {gain(by['clone'], 'client'):.1f} times with ours "
-        "at the client only, at 200 ms. A fetch of nothing takes "
+        "at the client only, at 200 ms. A fetch of nothing new takes "
         f"{by['fetch']['both']:.1f} s instead of {by['fetch']['stock']:.1f} s.",
         "A small command takes the login's and git's own round trips. A large "
         "one is limited by plain TCP's slow start.", steps_of(row), row, """\
@@ -87,7 +87,7 @@ def backups(rows):
         "round trip for each write of 32 KiB. "
         f"Its restore is {gain(restore):.1f} times as fast.",
         "For a backup over a long path choose a tool that keeps much in "
-        "flight, as borg does. The rows of restic are with TCP's buffers "
+        "flight, as borg does. The restic rows have TCP's buffers "
         "raised to 512 MiB.",
         [*steps_of(borg, "borg: "), *steps_of(restic, "restic: ")], borg, """\
     borg create --rsh /opt/openssh-bdp/bin/ssh host:repo::monday ~

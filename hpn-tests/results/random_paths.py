@@ -13,23 +13,26 @@ sys.path.insert(0, os.path.join(TOP, "hpn-tests", "lib"))   # plot_window
 
 DRAWS = 200
 HOW = """\
-A draw follows from its number. Strata are the BDP (a quarter under 2 MiB, half
-4 to 32 MiB), who receives, loss (a quarter), and TCP's buffers: raised to
-512 MiB, the package's or untouched. Dice decide the rest: 5 Mbit/s to 1 Gbit/s,
-5 to 600 ms, jitter (1 of 12), queue, tool, direction, whose the other end is.
-Stock at both ends and raw TCP take the same path with the same dice.
+A draw's number determines it. Draws are stratified by BDP (a quarter under 2
+MiB, half 4 to 32 MiB), who receives, loss (a quarter), and TCP's buffers:
+raised to 512 MiB, the package's or untouched. The rest is random: 5 Mbit/s to
+1 Gbit/s, 5 to 600 ms, jitter (1 of 12), queue, tool, direction, ours or stock
+at the other end. Stock at both ends and raw TCP take the same path with the
+same random seed.
 
-Limits and rule are older than the figures. Goodput is at least 0.98 of stock's,
-and 0.95 of raw TCP's where ours receives and the BDP is over 2 MiB. With loss
-or jitter there are eight seeds, 1 to 8. Of their ratios, paired by seed, there
-is the geometric mean and, in brackets, its one-sided bounds of 95 % (Student's
-t, of logarithms). A draw passes if the lower bounds reach the limits, fails if
-an upper bound doesn't, and is inconclusive otherwise. On other paths the lab
-repeats exactly, so there are no bounds. No draw is measured again. Wrong bytes,
-an error or a process left is a fail.
+The limits and the rule were fixed before measuring. Goodput must be at least
+0.98 of stock's, and 0.95 of raw TCP's where ours receives and the BDP is over
+2 MiB. With loss or jitter there are eight seeds, 1 to 8. For these, the tables
+give the geometric mean of the ratios, paired by seed, and, in brackets, its
+one-sided bounds of 95 % (Student's t, of logarithms). A draw passes if the
+lower bounds reach the limits, fails if an upper bound doesn't, and is
+inconclusive otherwise. On other paths the lab repeats exactly, so there are no
+bounds. No draw is measured again. Wrong bytes, an error or a leftover process
+is a failure.
 
 "Bound" is the share of the link that the receiver's window or stock's 64
-requests allow; no limit regards it. "Memory" is an end's peak over stock's."""
+requests allow; no limit applies to it. "Memory" is how far an end's peak
+exceeds stock's."""
 RESULTS = ("fail", "inconclusive", "pass")
 # Of a draw that ended with an error
 NOTHING = {"of": {}, "mb_s": {}, "memory_mib": "", "left": []}
