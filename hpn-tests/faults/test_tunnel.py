@@ -11,8 +11,10 @@ import time
 
 import pytest
 
-from chaos import REAL_TIME, busy, place, slow         # noqa: F401
-from loopback import HOST, OURS, PORT, SLOW_PATH, STOCK, read, wait_until
+from chaos import REAL_TIME, busy, slow
+# root_place: the tunnel has a real-time priority
+from loopback import (HOST, OURS, PORT, SLOW_PATH, STOCK, read,  # noqa: F401
+                      root_place, wait_until)
 
 RUNS = int(os.environ.get("RUNS") or 1)
 RTT_S, RATE = 0.1, 20e6                 # bytes/s
