@@ -17,9 +17,9 @@ import time
 
 import pytest
 
-from chaos import (FRONT, REAL_TIME, Relay, busy,       # noqa: F401
-                   place, slow)
-from loopback import HOST, OURS, STOCK, Peak
+from chaos import FRONT, REAL_TIME, Relay, busy, slow
+# root_place: the relay has a real-time priority
+from loopback import HOST, OURS, STOCK, Peak, root_place    # noqa: F401
 
 RUNS = int(os.environ.get("RUNS") or 1)
 SERVER = os.environ.get("SERVER") or OURS
