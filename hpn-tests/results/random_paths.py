@@ -22,7 +22,8 @@ same random seed.
 
 The limits and the rule were fixed before measuring. Goodput must be at least
 0.98 of stock's, and 0.95 of raw TCP's where ours receives and the BDP is over
-2 MiB. With loss or jitter there are eight seeds, 1 to 8. For these, the tables
+2 MiB. With loss or jitter there are eight seeds, 1 to 8. (It was five until
+seven draws without loss or jitter had been measured.) For these, the tables
 give the geometric mean of the ratios, paired by seed, and, in brackets, its
 one-sided bounds of 95 % (Student's t, of logarithms). A draw passes if the
 lower bounds reach the limits, fails if an upper bound doesn't, and is

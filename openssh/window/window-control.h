@@ -25,7 +25,7 @@
  *
  * A sender whose rate doubles every round trip needs room for 2 * bdp, BBR's
  * startup for 2.89 * bdp, and a sender that repairs a loss for the data behind
- * the hole as well, which TCP hands over a round trip late: 3 * bdp in all. The
+ * the hole, which TCP hands over a round trip late: 3 * bdp covers each. The
  * target is never more than three times the bdp of the least RTT, so that a
  * queue that we make ourselves can't feed on itself. If the RTT is SSH's own,
  * nothing but the window bounds such a queue (in the sockets of a proxy, say).
