@@ -118,7 +118,7 @@ def measured(request):
 
 
 BUFFERS = {"raised": "raised", "package": "the package's",
-           "default": "untouched"}
+           "default": "default"}
 
 
 def path_words(spec):

@@ -1,13 +1,13 @@
-"""Transfers drawn at random. A draw follows from its number: a path, a tool, a
-direction and whose programs are at the ends. Stock OpenSSH at both ends and, if
-a limit needs it, raw TCP take the same path with the same dice.
+"""Random trials: transfers of which the number determines the path, the tool,
+the direction and whose programs are at the ends. Stock OpenSSH at both ends
+and, if a limit needs it, raw TCP take the same path with the same random seed.
 
-Limits: 0.98 of stock's goodput; 0.95 of raw TCP's, too, where ours receives and
-the BDP is over 2 MiB. The rule: on a path with loss or jitter the seeds are 1
+Limits: 0.98 of stock's goodput; where ours receives and the BDP is over 2 MiB,
+also 0.95 of raw TCP's. The rule: on a path with loss or jitter the seeds are 1
 to SEEDS. The ratios' logarithms, paired by seed, have a mean and, by Student's
-t, one-sided bounds of 95 %. A draw passes if the lower bounds reach the limits,
-fails if an upper bound doesn't, and is inconclusive otherwise. On other paths
-the lab repeats exactly: one seed, no bounds."""
+t, one-sided bounds of 95 %. A trial passes if the lower bounds reach the
+limits. It fails if an upper bound does not, and is inconclusive otherwise. On
+other paths the lab repeats exactly: one seed, no bounds."""
 
 import math
 import random
@@ -28,7 +28,7 @@ OURS, STOCK = "openssh", "stock"
 BDP_MIB = ((0.1, 1.99), (2.01, 3.99), (4.01, 32), (4.01, 32))
 RECEIVERS = (OURS, STOCK)
 BUFFERS = ("raised", "package", "default")
-# Chosen by CPU time (a draw takes 20 s): a faster link would need more bytes,
+# Chosen by CPU time (a trial takes 20 s): a faster link needs more bytes,
 # as a growing file is looked at each 20 ms only
 RATE_MBIT = (5, 1000)
 RTT_US = (5e3, 6e5)

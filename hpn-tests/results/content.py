@@ -68,23 +68,28 @@ def items(lines):
 # Peers
 
 PEERS_HOW = """\
-64 MiB each way at 500 Mbit/s over 100 ms, in virtual time: MB/s from the first
-byte to the last, slow start included, without compression. TCP's buffers are
-raised to 512 MiB at both ends. Stock is OpenSSH 10.0p1. Plain TCP has {raw} on
-the same path. All rows come from one run, which fails if ours is below 0.95 of
-stock's rate. On loopback every byte is compared.
+Each transfer copies 64 MiB at 500 Mbit/s with an RTT of 100 ms, in virtual
+time and without compression. Rates are in MB/s from the first byte to the
+last, slow start included. TCP's buffers are raised to 512 MiB at both ends.
+Stock is OpenSSH 10.0p1. Plain TCP reaches {raw} on the same path. All rows
+come from one run. The run fails if ours is below 0.95 of stock's rate. A test
+on loopback compares every byte.
 
-"get" is from server to client, "put" from client to server. Our sshd helps
-"put", our ssh "get". In the other direction the peer's own window limits the
-rate, and in sftp its number of outstanding requests."""
+"get" is from server to client, "put" from client to server. Our sshd speeds up
+"put", and our ssh "get". In the other direction the peer's own window limits
+the rate. In sftp, the peer's number of outstanding requests also limits it."""
 MODES = """\
-In "many" russh has 256 requests outstanding instead of its default 16. The Go
-client's "readfrom" is `ReadFrom` with `UseConcurrentWrites`, "many" the same
-with 1,024 requests per file, "at" is `WriteAt` (`ReadAt`) from 64 goroutines,
-"one" is `ReadFrom` as it is by default, "exec" is `cat`. For "get",
-"readfrom", "many" and "one" use `WriteTo`. 64 requests of 32 KiB are 2 MiB a
-round trip: that is the client's own limit. With more of them, an upload runs
-at the path's rate."""
+"exec" pipes the data through `cat`. In "many", russh has 256 requests
+outstanding instead of its default 16. For "put", the Go client has four modes:
+
+- "one" is `ReadFrom` with its defaults.
+- "readfrom" is `ReadFrom` with `UseConcurrentWrites`.
+- "many" is the same with 1,024 requests per file.
+- "at" is `WriteAt` from 64 goroutines.
+
+For "get", "at" is `ReadAt`, and the other three are `WriteTo`. The Go client's
+own limit is 64 requests of 32 KiB, or 2 MiB a round trip. With more requests,
+an upload runs at the path's rate."""
 
 
 def wanted():
@@ -120,9 +125,9 @@ def interop(rows):
         "Clients and servers of other projects",
         f"{len(faster)} of {len(rows)} transfers with "
         f"{len({r['peer'] for r in rows})} peers are {min(gains):.2f} to "
-        f"{max(gains):.2f} times as fast with ours "
-        " at the other end; the peer itself limits the others. None is "
-        f"slower than {least:.2f} of stock's rate.",
+        f"{max(gains):.2f} times as fast with ours at the other end. The peer "
+        "itself limits the others. Each transfer reaches at least "
+        f"{least:.2f} of stock's rate.",
         *(["Not measured: " + "; ".join(missing)] if missing else []),
         bars([(f"{r['peer']} {r['mode']}, {r['direction']}", r["stock"],
                r["ours"]) for r in faster], "MB/s"),
@@ -140,19 +145,21 @@ def load(rows):
     return [
         "Many channels, connections and logins at once",
         "10,000 channels, 1,000 connections and 500 logins all succeed. A "
-        f"connection takes {float(one['ours']) / float(one['stock']):.3f} of "
-        "stock's memory, and no process is left behind.",
-        fill("On loopback. Limits: the memory and CPU time of a connection "
-             "are at most 1.02 times stock's. After all channels, memory "
-             "must be about "
-             "what it was after the first 1,000."),
+        f"connection takes {float(one['ours']) / float(one['stock']):.3f} "
+        "times stock's memory, and no process is left behind.",
+        fill("The tests run on loopback. They require that a connection uses "
+             "at most 1.02 times stock's memory and CPU time. Memory after "
+             "all channels must be about the same as after the first 1,000."),
         grid(["what", "figure ", "stock", "ours"], [
             [r["what"], r["figure"], r["stock"] or "-", r["ours"]]
             for r in rows])]
 
 
 SILENT = ("cut short, said nothing", "wrong data, exit 0")
-OUTCOMES = {"goes on": "completed", "left nothing": "left nothing behind"}
+OUTCOMES = {"goes on": "completed", "left nothing": "left nothing behind",
+            "error": "failed with an error",
+            "cut short, said nothing": "truncated without an error",
+            "wrong data, exit 0": "with wrong data and status 0"}
 
 
 def counted(outcomes):
@@ -173,15 +180,14 @@ def faults(rows):
         "Copies with a fault in the middle",
         f"{'None' if not ours else ours} of our {total} copies had wrong or "
         f"truncated data without an error. {stock} of stock's "
-        f"{sum(sum(r['stock'].values()) for r in rows)} did; they are in the "
-        "first row.",
-        fill("The copies are by ssh, scp and sftp, get and put. A copy "
-             "completes with the same "
-             "bytes, or ends with an error that says what was wrong. Ours "
-             "fails the test if it accepts wrong bytes, leaves a process "
-             "behind, or fails without a message. Stock is OpenSSH 10.0p1 "
-             "at both ends; "
-             "\"-\" means not tried. Numbers count copies."),
+        f"{sum(sum(r['stock'].values()) for r in rows)} did; the first row "
+        "shows them.",
+        fill("ssh, scp and sftp copy in both directions. A copy must complete "
+             "with the same bytes, or fail with a message that names the "
+             "cause. The test fails if our programs accept wrong bytes, "
+             "leave a process behind, or fail without a message. Stock is "
+             "OpenSSH 10.0p1 at both ends. Numbers count copies; \"-\" means "
+             "not tried."),
         grid(["fault", "stock ", "ours "], [
             [r["fault"], counted(r["stock"]), counted(r["ours"])]
             for r in rows])]
@@ -203,14 +209,14 @@ def upstream(rows):
     alike = all(r["stock"] == r["ours"] for r in rows)
     return [
         "Upstream's own tests",
-        f"{failed or 'None'} of upstream's tests fail{'s' * (not failed)} with "
-        f"ours, and {passed} pass"
+        f"With our programs, {passed} of upstream's tests pass and "
+        f"{failed or 'none'} fail{'s' * (failed == 1)}"
         f"{', the same as with stock' if alike else ''}.",
         items(f"{what} ({', '.join(sorted(w, reverse=True))})"
               for what, w in sorted(who.items())),
-        fill(f"None of the tests is changed; stock is OpenSSH "
-             f"{rows[0]['base']}, unmodified. \"interop-tests\" test against "
-             "PuTTY, Dropbear and conch."),
+        fill(f"The tests are unmodified. Stock is OpenSSH {rows[0]['base']}. "
+             "The target \"interop-tests\" tests against PuTTY, Dropbear and "
+             "conch."),
         grid(["target", "tests", "stock: passed", "failed", "skipped",
               "ours: passed", "failed", "skipped"], [
             [r["target"], sum(r["ours"].values()),
@@ -227,15 +233,15 @@ def sanitized(rows):
         f"{found or 'No'} finding{'s' * (found > 1)} in "
         f"{sum(r['runs'] or 0 for r in rows):,} runs of tests and fuzzers.",
         *(["Not measured: " + ", ".join(missing)] if missing else []),
-        fill("Upstream's tests and fuzzers run on our programs, built by "
-             "clang with ASan and UBSan. The last rows are our fuzzers of "
-             "whole conversations with sftp-server, with channels and with "
-             "sftp. A finding is a report of a sanitizer, a failed test, "
-             "anything that "
-             "stops a fuzzer or, in our fuzzers, more CPU time, memory or "
-             "descriptors than allowed."),
+        fill("clang builds our programs with ASan and UBSan, and upstream's "
+             "tests and fuzzers run on them. The last rows are our own "
+             "fuzzers: fuzz_server sends whole sessions to sftp-server, "
+             "fuzz_wire to the channels, fuzz_client to scp and sftp. A "
+             "finding is a sanitizer's report, a failed test or anything that "
+             "stops a fuzzer. Our fuzzers also report CPU time, memory or "
+             "descriptors above a limit."),
         grid(["what", "runs", "findings"], [
-            [r["what"], "doesn't build here" if r["runs"] is None
+            [r["what"], "does not build here" if r["runs"] is None
              else f"{r['runs']:,}",
              "-" if r["runs"] is None else r["findings"]]
             for r in sorted(rows, key=lambda r: -r["findings"])])]
@@ -244,18 +250,18 @@ def sanitized(rows):
 # Tools
 
 TOOLS_HOW = """\
-Seconds from Enter to prompt. The link carries {rate} Mbit/s and loses nothing.
-"client" has ours at the client only, "server" at the server only; "-" marks a
-tool with an SSH implementation of its own. "TCP" is what plain TCP takes for
-the same bytes, without a login.
+Times are in seconds from Enter to prompt. The link carries {rate} Mbit/s and
+loses no packets. "client" has ours at the client only, "server" at the server
+only. "-" marks a tool with an SSH implementation of its own. "TCP" is the time
+in which plain TCP transfers the same bytes, without a login.
 
-The last column says what limits the step with ours at both ends. If it is the
-path, the step, less the time of the same command with nothing to move, may
-take at most 1 / 0.9 of raw TCP's time. A connection that has logged in sends
-more at once than a new one, so ssh can be faster than plain TCP. Round trips
-include the login's; they are computed from the shortest and the longest RTT
-measured. No step may take longer than stock's time / 0.97. The lab's clock
-stands still while a program computes, so CPU is no limit here."""
+The last column gives what limits the step with ours at both ends. For a step
+that the path limits, the time of the same command without data is subtracted.
+The rest may take at most 1 / 0.9 of plain TCP's time. TCP's window has grown
+during the login, so ssh can be faster than plain TCP. Round trips include the
+login's; they are computed from the shortest and the longest RTT measured. A
+step may take at most 1 / 0.97 of stock's time. The lab's clock stands still
+while a program computes, so the CPU never limits a step here."""
 BUFFERS = {"raised": "TCP buffers raised to 512 MiB",
            "package": "TCP buffers as the package sets them"}
 
@@ -277,7 +283,7 @@ def trips(row, step, rows):
 def limit(row, step, rows):
     """What limits a step with ours at both ends, as text."""
     if step["limit"] == "path":
-        return f"the path: {step['of_tcp']:.2f} of raw TCP's rate"
+        return f"the path: {step['of_tcp']:.2f} of plain TCP's rate"
     seconds = list(step["seconds"].values())[-1]
     why = f": {step['why']}" if step["why"] else ""
     if step["limit"] == "own window":
@@ -308,7 +314,7 @@ def tools_table(alike, found):
         for i, step in enumerate(these[0]["steps"]):
             lines += [tools_row(r, r["steps"][i], found) for r in these]
     return grid(["what", "RTT (ms)", "stock", "client", "server", "both",
-                 "TCP", "what limits it then "], lines)
+                 "TCP", "limit with both "], lines)
 
 
 def tools(rows):
@@ -324,9 +330,9 @@ def tools(rows):
         "rsync, git, backups and other tools over ssh",
         f"With ours at both ends, {sum(g >= 2 for g in gains)} of "
         f"{len(gains)} jobs take at most half of stock's time at 200 ms, and "
-        f"the best takes {1 / max(gains):.2f} of it. Jobs that wait for the "
-        "other end after each request gain only the login. None takes more "
-        f"than {1 / min(gains):.2f} times stock's time.",
+        f"the fastest takes {1 / max(gains):.2f} of it. A job that waits for "
+        "the other end after each request gains only the shorter login. Every "
+        f"job takes at most {1 / min(gains):.2f} times stock's time.",
         *([items(["not measured: " + s for s in skipped])] if skipped else []),
         bars(sorted(((what, s["stock"], s["both"]) for what, s in far
                      if 10 < s["stock"] < 100),
@@ -343,13 +349,13 @@ def tools(rows):
 # A day, copies
 
 DAY_HOW = """\
-One SSH connection stays open, in the lab's time. Most hours have short
-forwarded connections, a keystroke a minute and a burst, each hour over a
-different path. Some hours have only keepalives, and one has rsync. An hour
-ends with the same burst over the first path, then a minute of keepalives. The
-last columns describe that burst. TCP's buffers are raised to 512 MiB at both
-ends. The test requires that each connection is answered, and that the last
-hour ends as the first did."""
+One SSH connection stays open in virtual time, and the path changes every hour.
+In most hours the connection carries short forwarded connections, a keystroke a
+minute and a burst of data. Some hours have only keepalives, and one has rsync.
+Each hour ends with the same burst over the first path and a minute of
+keepalives. The last columns describe the state after that burst. TCP's buffers
+are raised to 512 MiB at both ends. The test requires that each forwarded
+connection is answered, and that the last hour ends like the first."""
 
 
 def day(rows):
@@ -365,11 +371,11 @@ def day(rows):
     return [
         "A day of one connection",
         f"After {len(rows)} hours and "
-        f"{sum(r['answered'] for r in rows):,} forwarded connections, an SSH "
-        f"connection has {descriptors(last)} descriptors (at first "
-        f"{descriptors(first)}), {more} KiB more memory, and carries "
-        f"{last['last_mb_s']:.2f} MB/s (at first "
-        f"{first['last_mb_s']:.2f}).",
+        f"{sum(r['answered'] for r in rows):,} forwarded connections, the "
+        f"two ends of an SSH connection use {descriptors(last)} descriptors "
+        f"(after the first hour {descriptors(first)}) and {more} KiB more "
+        f"memory. The connection carries {last['last_mb_s']:.2f} MB/s (in "
+        f"the first hour {first['last_mb_s']:.2f}).",
         DAY_HOW,
         grid(["hour", "connections", "keystrokes", "new keys",
               "burst (MB/s)", "window (MiB)", "ssh (KiB)",
@@ -384,11 +390,11 @@ COPIES = {
                    "512 MiB",
     "buffers-put": "both ends ours, upload: the package's buffers and 512 MiB",
     "streams-get": "stock server, download: stock's scp, ours over four and "
-                   "eight streams",
+                   "over eight streams",
     "streams-loss": "stock server, upload with 0.1 % loss: one and eight "
                     "streams, three seeds",
     "streams-put": "stock server, upload: stock's scp, ours over four and "
-                   "eight streams"}
+                   "over eight streams"}
 
 
 def title(row):
@@ -410,17 +416,16 @@ def copies(rows):
     return [
         "scp over several streams, and with the package's buffers",
         f"To and from a stock server, eight streams copy 1 GB in "
-        f"{get['eight']:.0f} s, where stock's scp takes "
-        f"{min(times):.0f} to {max(times):.0f} s. "
-        "With ours at both ends one connection takes "
+        f"{get['eight']:.0f} s. Stock's scp takes {min(times):.0f} to "
+        f"{max(times):.0f} s. With ours at both ends, one connection takes "
         f"{by['buffers-get']['package']:.0f} s, and the package's buffers are "
-        "enough for it.",
+        "large enough.",
         *([items(missed)] if missed else []), bars(lines, "s"),
-        fill("Seconds of the whole command, 1 GB at 1 Gbit/s x 200 ms, in the "
-             "lab's time. \"Untouched\" means Linux's default buffers. "
-             "The last column says what was required."),
+        fill("Times are in seconds of the whole command, for 1 GB at 1 Gbit/s "
+             "x 200 ms, in virtual time. \"one2\" is one stream with seed 2. "
+             "The last column has each figure and its limit."),
         grid(["what", "path ", "seconds ", "measured "], [
-            [title(r), "; ".join(r["paths"]),
+            [title(r), "; ".join(r["paths"]).replace("untouched", "default"),
              ", ".join(f"{key} {s:.1f}" for key, s in r["seconds"].items()),
              "; ".join(r["measured"])] for r in rows])]
 

@@ -1,7 +1,7 @@
-"""gather.py: the rows of a page from what the tests left in the folder of
-build that is named as the part is. New copies are added to those that were
-kept, and so are draws of the same programs. Our own fuzzers are on the page of
-sanitizers, too."""
+"""gather.py: reads the rows of a page from the directory of build with the
+part's name, where the tests left them. New copies and new random trials of the
+same programs are added to those that were kept. The page of sanitizers also
+has our own fuzzers."""
 
 import datetime
 import glob

@@ -25,9 +25,9 @@ MADE_BY = {"interop": "make check-interop", "load": "make check-load",
 INDEX = """\
 # Results
 
-Each page begins with its verdict. Rates over links and seconds of whole
-commands are in [bench/README.md](../../bench/README.md). `make` writes all
-these pages: do not edit them.
+Each page begins with its verdict. The [benchmark](../../bench/README.md) has
+rates over ten links and times of whole commands. Programs write all these
+pages: do not edit them.
 
 | page | verdict | made by |
 |---|---|---|

@@ -8,9 +8,10 @@ BUFFERS = {"package": "with TCP's buffers at both ends as the package "
            "raised": "with TCP's buffers raised to 512 MiB at both ends"}
 ENDS = ("stock", "client", "server", "both")
 HOW = """\
-Seconds from Enter to prompt at 1 Gbit/s x 200 ms, without loss, {buffers}.
-"client" has ours at the client only, "server" at the server only. "TCP" is
-what plain TCP takes for the same bytes, without a login."""
+Times are in seconds from Enter to prompt at 1 Gbit/s x 200 ms, without loss,
+{buffers}. "client" has ours at the client only, "server" at the server only.
+"TCP" is the time in which plain TCP transfers the same bytes, without a
+login."""
 
 
 def measured(rows, tool):
@@ -38,8 +39,8 @@ def of(title, verdict, says, steps, row, commands):
     return [title, verdict, bars(shown, "s"),
             fill(HOW.format(buffers=BUFFERS[row["buffers"]])),
             table(steps), fill(says), commands,
-            f"Measured with {row['version']}. [Tools](tools.md) has 20 and "
-            "100 ms, too."]
+            f"Measured with {row['version']}. [Tools](tools.md) also has "
+            "20 and 100 ms."]
 
 
 def rsync(rows):
@@ -48,12 +49,13 @@ def rsync(rows):
     by = {s["name"]: s["seconds"] for s in row["steps"]}
     return of(
         "rsync over openssh-bdp",
-        f"One large file is {gain(by['file up']):.1f} times as fast up and "
-        f"{gain(by['file down']):.1f} times down with ours at both ends, at "
-        f"200 ms. A tree of small files is {gain(by['tree up']):.1f} times as "
-        "fast: rsync pipelines them itself, so only the login gets shorter.",
-        "One patched end helps what it receives: the server an upload, the "
-        "client a download.", steps, row, """\
+        "With ours at both ends and an RTT of 200 ms, the upload of a large "
+        f"file is {gain(by['file up']):.1f} times as fast, and the download "
+        f"{gain(by['file down']):.1f} times. A tree of small files is "
+        f"{gain(by['tree up']):.1f} times as fast. rsync pipelines small "
+        "files itself, so only the login gets shorter.",
+        "A patched server speeds up uploads, and a patched client downloads.",
+        steps, row, """\
     rsync -a tree/ host:tree/                          # ssh of our packages
     rsync -a -e /opt/openssh-bdp/bin/ssh tree/ host:   # or of a prefix""")
 
@@ -63,12 +65,14 @@ def git(rows):
     by = {s["name"]: s["seconds"] for s in row["steps"]}
     return of(
         "git over openssh-bdp",
-        f"A clone of 27 MB is {gain(by['clone']):.1f} times as fast with ours "
-        f"at both ends, and {gain(by['clone'], 'client'):.1f} times with ours "
-        "at the client only, at 200 ms. A fetch of nothing new takes "
+        "At an RTT of 200 ms, a clone of 27 MB is "
+        f"{gain(by['clone']):.1f} times as fast with ours at both ends, and "
+        f"{gain(by['clone'], 'client'):.1f} times with ours at the client "
+        "only. With ours at both ends, a fetch of nothing new takes "
         f"{by['fetch']['both']:.1f} s instead of {by['fetch']['stock']:.1f} s.",
-        "A small command takes the login's and git's own round trips. A large "
-        "one is limited by plain TCP's slow start.", steps_of(row), row, """\
+        "The login's and git's own round trips limit a command with little "
+        "data. TCP's slow start limits one with much data.",
+        steps_of(row), row, """\
     git clone host:project.git                         # ssh of our packages
     GIT_SSH=/opt/openssh-bdp/bin/ssh git fetch         # or of a prefix
     git config core.sshCommand /opt/openssh-bdp/bin/ssh""")
@@ -80,18 +84,18 @@ def backups(rows):
     backup, restore = (s["seconds"] for s in restic["steps"][1:])
     return of(
         "Backups over openssh-bdp",
-        f"borg writes a backup {gain(create):.1f} times as fast with ours at "
-        f"both ends, and reads it {gain(extract):.1f} times as fast, at 200 "
-        "ms. restic's backup over sftp does not gain "
-        f"({backup['stock']:.0f} and {backup['both']:.0f} s): it waits a "
-        "round trip for each write of 32 KiB. "
-        f"Its restore is {gain(restore):.1f} times as fast.",
-        "For a backup over a long path choose a tool that keeps much in "
-        "flight, as borg does. The restic rows have TCP's buffers "
-        "raised to 512 MiB.",
+        "With ours at both ends and an RTT of 200 ms, borg writes a backup "
+        f"{gain(create):.1f} times as fast, and reads it "
+        f"{gain(extract):.1f} times as fast. restic's backup over sftp gains "
+        f"nothing ({backup['stock']:.0f} s with stock, {backup['both']:.0f} s "
+        "with ours), because restic waits a round trip for each write of 32 "
+        f"KiB. restic's restore is {gain(restore):.1f} times as fast.",
+        "For a backup over a long path, choose a tool that keeps much data in "
+        "flight, such as borg. In the restic rows, TCP's buffers are raised "
+        "to 512 MiB.",
         [*steps_of(borg, "borg: "), *steps_of(restic, "restic: ")], borg, """\
     borg create --rsh /opt/openssh-bdp/bin/ssh host:repo::monday ~
     restic -r sftp:host:repo -o sftp.command='ssh host -s sftp' backup ~
     ssh host 'pg_dump base' > base.sql""")[:-1] + [
         f"Measured with {borg['version']} and {restic['version']}. "
-        "[Tools](tools.md) has 20 and 100 ms, too."]
+        "[Tools](tools.md) also has 20 and 100 ms."]

@@ -13,29 +13,33 @@ sys.path.insert(0, os.path.join(TOP, "hpn-tests", "lib"))   # plot_window
 
 DRAWS = 200
 HOW = """\
-A draw's number determines it. Draws are stratified by BDP (a quarter under 2
-MiB, half 4 to 32 MiB), who receives, loss (a quarter), and TCP's buffers:
-raised to 512 MiB, the package's or untouched. The rest is random: 5 Mbit/s to
-1 Gbit/s, 5 to 600 ms, jitter (1 of 12), queue, tool, direction, ours or stock
-at the other end. Stock at both ends and raw TCP take the same path with the
-same random seed.
+A trial's number determines its path, tool and ends. The trials are stratified:
+
+- by BDP: a quarter are under 2 MiB, half are 4 to 32 MiB;
+- by the receiver: ours or stock;
+- by loss: a quarter have loss;
+- by TCP's buffers: raised to 512 MiB, the package's, or Linux's defaults.
+
+The rest is random: the rate (5 Mbit/s to 1 Gbit/s), the RTT (5 to 600 ms),
+jitter (1 of 12), queue, tool, direction, and ours or stock at the other end.
+Stock at both ends and raw TCP take the same path with the same random seed.
 
 The limits and the rule were fixed before measuring. Goodput must be at least
-0.98 of stock's, and 0.95 of raw TCP's where ours receives and the BDP is over
-2 MiB. With loss or jitter there are eight seeds, 1 to 8. (It was five until
-seven draws without loss or jitter had been measured.) For these, the tables
-give the geometric mean of the ratios, paired by seed, and, in brackets, its
-one-sided bounds of 95 % (Student's t, of logarithms). A draw passes if the
-lower bounds reach the limits, fails if an upper bound doesn't, and is
-inconclusive otherwise. On other paths the lab repeats exactly, so there are no
-bounds. No draw is measured again. Wrong bytes, an error or a leftover process
-is a failure.
+0.98 of stock's. If ours receives and the BDP is over 2 MiB, goodput must also
+be at least 0.95 of raw TCP's. A trial with loss or jitter is repeated with the
+seeds 1 to 8. (There were five seeds until seven trials without loss or jitter
+had been measured.) For such a trial, the tables give the geometric mean of the
+ratios, paired by seed. Brackets give its one-sided bounds of 95 % (Student's t
+of the logarithms). The trial passes if the lower bounds reach the limits. It
+fails if an upper bound does not, and is inconclusive otherwise. Without loss
+or jitter the lab repeats exactly, so there are no bounds. No trial is measured
+twice. Wrong bytes, an error or a leftover process is a failure.
 
-"Bound" is the share of the link that the receiver's window or stock's 64
-requests allow; no limit applies to it. "Memory" is how far an end's peak
-exceeds stock's."""
+"Bound" is the fraction of the link's rate that the receiver's window or
+stock's 64 requests allow; no limit applies to it. "Memory" is the peak of an
+end less stock's peak."""
 RESULTS = ("fail", "inconclusive", "pass")
-# Of a draw that ended with an error
+# Of a trial that ended with an error
 NOTHING = {"of": {}, "mb_s": {}, "memory_mib": "", "left": []}
 
 
@@ -48,7 +52,7 @@ def ratio(row, who):
 
 
 def table(rows):
-    return grid(["draw", "BDP, MiB", "path ", "copy ", "buffers ", "ours",
+    return grid(["trial", "BDP, MiB", "path ", "copy ", "buffers ", "ours",
                  "stock", "raw TCP, MB/s", "of stock ", "of raw TCP ", "bound",
                  "memory, MiB", "commit "], [
         [r["draw"], r["bdp_mib"], r["path"],
@@ -69,7 +73,7 @@ def strata(rows):
         size = sum(r["bdp_mib"] > least for least in (2, 4))
         found.setdefault((size, r["receives"], r["loss"]), []).append(r)
     return grid(
-        ["BDP, MiB ", "receives ", "loss ", "draws", *RESULTS,
+        ["BDP, MiB ", "receives ", "loss ", "trials", *RESULTS,
          "of stock, median", "of raw TCP, median"], [
             [("under 2", "2 to 4", "over 4")[size], receiver,
              "yes" if loss else "none", len(these),
@@ -86,11 +90,13 @@ def page(rows):
         str(r["draw"]) for r in by["fail"])
     return [
         "Random paths, tools and ends",
-        f"Failed: {fails} of {len(rows)} draws" + f" ({which})" * (fails > 0) +
+        f"Failed: {fails} of {len(rows)} trials" + f" ({which})" * (fails > 0)
+        +
         f". Inconclusive: {len(by['inconclusive'])}. Passed: "
         f"{len(by['pass'])}." +
         f" Still to be measured: {rest} of {DRAWS}." * (rest > 0),
-        "![Goodput of each draw, of stock's, over the BDP](random.svg)",
+        "![Goodput of each trial as a ratio to stock's, against the BDP]"
+        "(random.svg)",
         strata(rows), HOW, *(part for x in RESULTS if by[x]
                              for part in (f"## {x.title()}", table(by[x])))]
 
