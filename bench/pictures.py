@@ -146,7 +146,7 @@ def copy(results):
     labels = []
     for names, note, line in zip(
             copy_links(found), ("buffers raised", "as packages set them",
-                                "kernel untouched"), ("-", "--", ":")):
+                                "kernel defaults"), ("-", "--", ":")):
         for side, (colour, mark) in styles(columns).items():
             points = [(ms, v.median) for ms, link_name in names.items() if
                       (v := found.of_side(side, "command_s", link=link_name))]
@@ -172,7 +172,7 @@ def copy(results):
 
 def commands(results):
     """Seconds of whole commands against the RTT, as they are installed: stock
-    on a kernel that nobody has touched, ours with the package's buffers; and
+    on a kernel with default buffers, ours with the package's buffers; and
     the limit. A picture each."""
     found = results.select(kind="copy", direction="get")
     _, package, untouched = copy_links(found)

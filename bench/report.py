@@ -39,21 +39,21 @@ def sections(data):
          "raw TCP. \"of raw\" is ours of raw TCP, paired."),
         (f"Whole commands at {tables.ENDS_MS} ms, seconds", "commands",
          tables.commands(data),
-         "Login included, and in brackets how many times the limit that is: a "
-         "round trip, and the bytes at the link's rate. The client receives. "
-         "The picture has stock on an untouched kernel, and ours with the "
-         "package's buffers."),
+         "Login included. Brackets give the multiple of the limit, which is "
+         "one round trip and the time of the bytes at the link's rate. The "
+         "client receives. The picture shows stock with Linux's default "
+         "buffers, and ours with the package's buffers."),
         ("A file by scp, seconds", "copy", tables.copies(data),
          "Of the whole command, login included; the client receives, and both "
-         "ends are of one side. TCP's buffers: \"packages\" has them as "
-         "openssh-bdp-tuning sets them at both ends, \"untouched\" as the "
-         "kernel does, the rest raised to 512 MiB."),
+         "ends are of one side. TCP's buffers at both ends are those of "
+         "openssh-bdp-tuning for \"packages\", Linux's defaults for "
+         "\"defaults\", and raised to 512 MiB otherwise."),
         ("A file by scp, MB/s, by which end is ours", None, tables.ends(data),
          f"RTT {tables.ENDS_MS} ms; the file's size over the seconds of the "
          "whole command."),
         ("Other copiers, seconds", None, tables.copiers(data),
          "Of the whole command, login included, with a stock server. "
-         "\"packages\" and \"untouched\" as above."),
+         "\"packages\" and \"defaults\" as above."),
         (f"Over time, {long_link}", "window", None,
          "Goodput is a mean over a round trip or a few. In flight is what the "
          "sender's TCP has sent and not seen acknowledged."),

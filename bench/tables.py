@@ -21,7 +21,7 @@ TOOLS = {"ssh": "ssh host cat", "scp": "scp", "scp-O": "scp -O",
          "sftp": "sftp"}
 WAYS = {"get": "down", "put": "up"}
 NEVER = "-"                 # not measured, or not reached
-BUFFERS_SAID = {None: "raised", "package": "packages", "default": "untouched"}
+BUFFERS_SAID = {None: "raised", "package": "packages", "default": "defaults"}
 
 
 def digits(value):
@@ -153,7 +153,7 @@ def shown(results):
     found = results.select(kind="copy", direction="get")
     columns = sides(found)[1:]
     return [(names, s, name(s) + note) for names, note in
-            zip(copy_links(found), ("", ", packages", ", untouched"))
+            zip(copy_links(found), ("", ", packages", ", defaults"))
             for s in columns if note != ", packages" or s == "ours"]
 
 

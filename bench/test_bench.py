@@ -522,7 +522,7 @@ def test_commands_show_multiples_of_the_limit():
     the link's rate."""
     rows = tables.commands(copied())
     assert rows[0] == ["", "limit", "stock", "ours", "ours, packages",
-                       "stock, untouched", "ours, untouched"]
+                       "stock, defaults", "ours, defaults"]
     assert [row[0] for row in rows[1:]] == [
         "ssh host command", "scp of 1 KB", "scp of 1 MB", "scp of 100 MB",
         "scp of 1 GB", "scp -r of 1,000 files"]
@@ -544,7 +544,7 @@ def test_commands_show_multiples_of_the_limit():
 def test_copies_show_seconds_by_rtt():
     rows = tables.copies(copied())
     assert rows[0] == ["RTT, ms", "stock", "ours", "ours, packages",
-                       "stock, untouched", "ours, untouched"]
+                       "stock, defaults", "ours, defaults"]
     assert [row[0] for row in rows[1:]] == ["1", "10", "25", "50", "100",
                                             "200", "300"]
     assert rows[6][1:] == ["58.0", "8.00", "58.0", "58.0", "58.0"]
