@@ -79,8 +79,8 @@ class Path(Checked):
         "limit of TCP's buffers, of all hosts or of those named: 512 MiB "
         "(raised, also if left out), the kernel's own (default) or that of our "
         "package openssh-bdp-tuning (package)")
-    gso: int = field(Flag, "segmentation offload: hosts hand the router up to "
-                     "64 KB at once, as they do a real card")
+    gso: int = field(Flag, "segmentation offload: hosts pass up to 64 KB at "
+                     "once to the router, as to a network card")
     queue_bdp: float = field(Number(0, 1000, "BDP"),
                              "the router's queue; 1 if left out")
     queue_packets: int = field(
@@ -147,9 +147,9 @@ class Spec(Path):
                       "itself; copier is `command`", needed=True)
     command: list = moves(
         Each(Like(r"(?s).+", '"{source}"')),
-        "what copies, and its options: {source} and {target} are paths, that "
-        "at the server behind \"server:\"; {config} is an ssh_config, {ssh} "
-        "the client's ssh", ("copier",))
+        "the copier and its options: {source} and {target} are paths, with "
+        "\"server:\" before the path at the server; {config} is an "
+        "ssh_config, {ssh} the client's ssh", ("copier",))
     direction: str = moves(OneOf("get", "put", what="direction"),
                            "get is from server to client", raw=always,
                            needed=True)
@@ -173,19 +173,19 @@ class Spec(Path):
     channels: int = moves(Whole(1, 90), "channels in parallel, through a "
                           "ControlMaster or a forwarding", ("ssh",))
     via: str = moves(OneOf(*VIA, what="way"),
-                     "through a third host (jump), a program that delays the "
+                     "through a third host (jump), a proxy that delays the "
                      "data (relay, see lab/guest/relay.py), a ProxyCommand or "
                      "a forwarding", raw=lambda via: via in RELAYED)
     cipher: str = moves(Like(r"[\w@.-]+", f'"{AES}"'),
                         "as in ssh_config; the default if left out", OPENSSH)
     ssh_options: list = moves(OPTIONS, "lines of ssh_config", OPENSSH)
     sshd_options: list = moves(OPTIONS, "lines of sshd_config", OPENSSH)
-    logins: int = moves(Whole(0, 99), "log in this often before; with 0, "
-                        "only ARP resolves the address", OPENSSH)
-    agent: bool = moves(Flag, "the user's key is in an agent only", OPENSSH)
+    logins: int = moves(Whole(0, 99), "number of logins before the transfer; "
+                        "with 0, only ARP resolves the address", OPENSSH)
+    agent: bool = moves(Flag, "only an agent has the user's key", OPENSSH)
     streams: int = moves(
         Whole(1, 8), "`-X streams=`, of a client of ours", COPIES)
-    shared: bool = moves(Flag, "through a ControlMaster, which is there",
+    shared: bool = moves(Flag, "through a ControlMaster that already runs",
                          COPIES)
     # What else happens
     reader: dict = moves(
@@ -204,7 +204,7 @@ class Spec(Path):
     stalls: dict = moves(
         STALLS, "when each of `at` bytes has arrived, stop the path, the "
         "receiving process or the reader for the `seconds` in the same place; "
-        "what the path held up arrives at once",
+        "data that the path held back then arrives at once",
         raw=lambda stalls: stalls["what"] == "path")
     disk: int = moves(COUNT, "size of the receiver's file system, too small "
                       "for the file", OPENSSH)
@@ -212,9 +212,9 @@ class Spec(Path):
     unspent: bool = moves(Flag, "sample the sender's socket every 20 ms",
                           OPENSSH)
     sparse: bool = moves(
-        Flag, "look at memory and sockets each tenth of the transfer's time "
-        "so far (else each 200th): to look costs more CPU time than the "
-        "transfer", raw=always)
+        Flag, "sample memory and sockets after each tenth of the time so far "
+        "(by default, each 200th), because sampling takes more CPU time than "
+        "the transfer", raw=always)
     trace: bool = moves(Flag, "run sshtrace at both ends", OPENSSH)
     bare: bool = moves(Flag, "no sampling and no comparison, so that all CPU "
                        "time is ssh's", STREAMS)

@@ -93,8 +93,8 @@ simple("times", "Goodput of the whole transfer, as a multiple of raw TCP's.",
 
 @requirement(SHARE)
 def late(m, pairs, least):
-    """Goodput of the second half of the bytes, of raw TCP's. By then loss
-    decides, and not how long slow start happened to go without."""
+    """Goodput of the second half of the bytes, of raw TCP's. There, loss
+    decides the rate, and not the random length of slow start."""
     m.at_least("second half, of raw TCP", ratio(pairs, lambda t: t.late()),
                least, "{:.1%}")
     m.note(f"all of it: {ratio(pairs, lambda t: t.goodput()):.1%}")
@@ -102,8 +102,8 @@ def late(m, pairs, least):
 
 @requirement(SHARE, at_most=True)
 def held_up(m, pairs, most):
-    """Share of the samples, at most, in which the sender's TCP could have sent
-    and ssh had given it nothing."""
+    """Fraction of the samples in which the sender's TCP could send, but had no
+    data from ssh."""
     held = [sample for t, _ in pairs for sample in t.held_up()]
     m.at_least("samples of the sender", len(held), 40, "{}")
     m.at_most("of them held up by us", sum(held) / len(held), most, "{:.1%}")
@@ -150,7 +150,7 @@ def adjusts(m, pairs, most):
 
 @requirement(BYTES, at_most=True)
 def unspent(m, pairs, most):
-    """Largest credit that the sender held and had not spent."""
+    """Largest unused credit that the sender held."""
     held = [n for _, n in pairs[0][0].unspent()]
     m.at_least("samples of unspent credit", len(held), 50, "{}")
     # one without credit would send nothing: that it was measured
@@ -198,8 +198,8 @@ def share(m, pairs, least):
 
 @requirement(MS, at_most=True, needs=["shell"])
 def echo(m, pairs, most):
-    """Time from keystroke to echo after slow start: how much 99 % of them may
-    exceed the RTT of raw TCP on the path, whose queue it fills."""
+    """Time from keystroke to echo after slow start (99th percentile), less the
+    RTT of raw TCP, which fills the path's queue."""
     t, raw = pairs[0]
     start_s = t.series.first_s() + steady_after_s(t.spec)
     echoes = sorted(ms for t_s, ms in t.result["echo_ms"] if t_s > start_s)
@@ -213,7 +213,7 @@ def echo(m, pairs, most):
 
 @requirement(COUNT)
 def rekeys(m, pairs, least):
-    """Number of times that the client got new keys in mid-transfer."""
+    """Number of rekeys of the client in mid-transfer."""
     log = pairs[0][0].read("ssh.log")
     m.at_least("new keys", log.count("SSH2_MSG_NEWKEYS received") - 1, least,
                "{}")
