@@ -7,15 +7,15 @@
 #include "path-rtt.h"
 
 /*
- * The best rate fades by this part each round trip. After about 26 of them, a
- * path that lost half of its rate no longer counts as slower.
+ * The best rate decays by this fraction each round trip. After about 26 round
+ * trips, a path that lost half of its rate no longer counts as slower.
  */
 #define PATH_RATE_FADE	64
 
 /*
- * The rate is a mean over whole round trips: what a window allows comes in one
- * burst, as fast as the path ever was. It is taken over at least this time
- * (us): on a LAN the main loops decide what comes in a round trip.
+ * The rate is a mean over whole round trips, because a window's data comes in a
+ * burst at the path's rate. It is taken over at least this time (us), because
+ * on a LAN the main loops decide how much comes in a round trip.
  */
 #define PATH_RATE_MIN_US	10000
 
@@ -48,7 +48,7 @@ measure_rate(struct path_rtt *pr, uint64_t rtt_us, uint64_t now_us)
 	pr->came = 0;
 }
 
-/* Returns the largest RTT (us) that is used for a path with this least RTT. */
+/* Returns the largest RTT (us) to use with this minimum RTT. */
 static uint64_t
 most_us(const struct path_rtt *pr)
 {
@@ -70,7 +70,7 @@ path_rtt_update(struct path_rtt *pr, const struct path_info *path,
 	pr->last_us = now_us;
 	if (gap_us > PATH_RTT_PAUSE_US && !pr->use.inband)
 		pr->use.least_us = pr->best = 0;
-	/* The sender stopped, which tells nothing of the path */
+	/* The sender stopped, so this is not the path's rate */
 	if (gap_us > path->rtt_us)
 		pr->since_us = 0;
 	measure_rate(pr, path->rtt_us, now_us);
@@ -79,10 +79,9 @@ path_rtt_update(struct path_rtt *pr, const struct path_info *path,
 		    path->min_rtt_us : path->rtt_us;
 	pr->use.least_us = MINIMUM(pr->use.least_us, path->rtt_us);
 	/*
-	 * A queue leaves the rate what it is. If the rate falls as well, the
-	 * least RTT is that of a path that is gone: raise it until this RTT is
-	 * allowed. (The kernel's least RTT is good for 5 minutes, so it is
-	 * asked only once.)
+	 * A queue does not lower the rate. If the rate falls as well, the path
+	 * has changed: raise the minimum RTT until this RTT is allowed. (The
+	 * kernel keeps its minimum RTT for 5 minutes, so it is read only once.)
 	 */
 	if (!pr->use.inband && path->rtt_us > most_us(pr) &&
 	    pr->rate < pr->best / 4 * 3)

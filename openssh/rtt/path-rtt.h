@@ -7,58 +7,58 @@
 #include "tcp-path.h"
 
 /*
- * Which round trip time describes a path. Pure: what the sources say goes in,
- * with the time and what has come.
+ * Chooses the round trip time of a path. Pure: the sources' figures, the time
+ * and the bytes received go in.
  */
 
 /*
- * Slack (us) for what an answer in SSH takes longer than one in TCP, on a path
- * that has no proxy: the peer's main loop has other things to do.
+ * Slack (us) by which an answer in SSH may be slower than one in TCP without a
+ * proxy, because the peer's main loop has other things to do.
  */
 #define PATH_RTT_SLACK_US	5000
 
-/* After a pause of this time (us), the kernel's least RTT is asked again. */
+/* After a pause of this time (us), the kernel's minimum RTT is read again. */
 #define PATH_RTT_PAUSE_US	(10 * 1000000)
 
-/* The round trip time that windows are computed with */
+/* The round trip times for computing windows */
 struct rtt_in_use {
-	uint64_t rtt_us;	/* to take a BDP over; 0: unknown */
-	uint64_t least_us;	/* of the path as it is now, without queues */
+	uint64_t rtt_us;	/* for the BDP; 0: unknown */
+	uint64_t least_us;	/* minimum of the current path */
 	int inband;		/* 1: the source is SSH's own round trip */
 };
 
-/* State of one source. All zero to start with, but for the configuration. */
+/* State of one source. Start with all zero but the configuration. */
 struct path_rtt {
-	int bounded;		/* configuration: the peer's buffers are */
+	int bounded;		/* configuration: 1: the peer's buffers are */
 	struct rtt_in_use use;	/* the result; inband is configuration */
 	uint64_t rate;		/* bytes/s, of the last round trip */
-	uint64_t best;		/* bytes/s, the best one, slowly forgotten */
+	uint64_t best;		/* bytes/s, the best one; it decays */
 	uint64_t last_us;	/* time of the last update; 0: none yet */
 	uint64_t since_us;	/* start of the round trip now measured */
 	uint64_t came;		/* bytes that came since then */
 };
 
 /*
- * Returns the one of two sources that describes the whole path: tcp, the
- * socket's own figures (all 0 if there are none), unless the least RTT in
- * inband, that of SSH (or NULL), shows a proxy behind the socket. One hop more
- * makes no difference below a quarter of the RTT.
+ * Returns the source that describes the whole path. This is tcp, the socket's
+ * figures (all 0: none), unless the minimum RTT in inband, SSH's own source (or
+ * NULL), shows a proxy behind the socket. A further hop of less than a quarter
+ * of the RTT makes no difference.
  */
 const struct path_info *path_rtt_choose(const struct path_info *tcp,
 	    const struct path_info *inband);
 
 /*
- * Sets pr->use to the round trip times to use, from what the source says in
- * path. `came` is the number of bytes that have come since the last update. The
- * RTT is the smoothed one, so that a queue which other flows keep on the path
- * counts, but at most twice the least, so that a queue of our own making can't
- * feed on itself; at most 5/4 towards a peer with unbounded buffers, as what
- * fits into a queue becomes unused credit when that queue overflows. Of SSH's
- * own RTT, only the least counts: the rest is data that waits in sockets.
+ * Sets pr->use to the round trip times to use, from the source's `path`. `came`
+ * is the number of bytes received since the last update. The RTT is the
+ * smoothed one, because other flows' queue on the path counts. It is at most
+ * twice the minimum, so that a queue of our own data cannot feed on itself. For
+ * a peer with unbounded buffers it is at most 5/4, as data for a queue becomes
+ * unused credit when the queue overflows. Of SSH's own RTT, only the minimum
+ * counts: the rest is data that waits in sockets.
  *
- * If less comes as the RTT gets longer, the path got longer; it is not a queue.
- * In SSH's own RTT the two can't be told apart: the queue is ours, and so is
- * what comes. Its least is never raised.
+ * If the rate falls as the RTT grows, the path is longer, and there is no
+ * queue. SSH's own RTT cannot show the difference, as our window makes both the
+ * queue and the rate. So its minimum is never raised.
  */
 void	 path_rtt_update(struct path_rtt *pr, const struct path_info *path,
 	    uint64_t came, uint64_t now_us);

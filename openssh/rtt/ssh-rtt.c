@@ -37,7 +37,7 @@ ssh_rtt_answer(struct ssh_rtt *ib, u_int number, uint64_t now_us)
 	if (number == 0 || number != ib->number)
 		return;
 	ib->number = 0;
-	/* A clock that stood or stepped back says nothing; 0 means unknown */
+	/* Ignore a clock that stood or stepped back; 0 means unknown */
 	sample_us = now_us > ib->sent_us ? now_us - ib->sent_us : 1;
 	if (ib->path.rtt_us == 0)
 		ib->path.rtt_us = ib->path.min_rtt_us = sample_us;
@@ -49,7 +49,7 @@ ssh_rtt_answer(struct ssh_rtt *ib, u_int number, uint64_t now_us)
 void
 ssh_rtt_replied(struct ssh_rtt *ib, uint64_t now_us)
 {
-	/* A reply to nothing says nothing. */
+	/* A reply without a request means nothing. */
 	if (ib->replied == ib->asked)
 		return;
 	ib->replied++;

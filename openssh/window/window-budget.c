@@ -41,7 +41,7 @@ window_budget_ask(struct window_budget *b, struct window_budget_share *me,
 	set_want(b, me, want > me->base ? want - me->base : 0);
 	part = MAXIMUM(b->pool - MINIMUM(b->pool, b->wants - me->want_over),
 	    b->pool / MAXIMUM(b->wanting, 1));
-	/* What others hold beyond their part has to come back first. */
+	/* Wait for what others hold beyond their part. */
 	extra = MINIMUM(MINIMUM(me->want_over, part),
 	    b->pool - MINIMUM(b->pool, others));
 	out = outstanding > me->base ? outstanding - me->base : 0;

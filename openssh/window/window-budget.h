@@ -9,18 +9,18 @@
 #include <stdint.h>
 
 /*
- * How much window each channel of one connection may have beyond its initial
- * one, as that is bounded for all of them together. Pure.
+ * Divides a bounded pool of window, beyond their initial windows, among the
+ * channels of a connection. Pure.
  */
 
 /*
- * Default limit (bytes) on the window of a channel. The pool, which channels
- * share beyond their initial windows, is this less one such window. It is what
- * one sshbuf can hold (SSHBUF_SIZE_MAX), and carries 10 Gbit/s over 100 ms.
+ * Default limit (bytes) on the window of a channel. Channels share a pool
+ * beyond their initial windows, which is this less one such window. An sshbuf
+ * can hold no more (SSHBUF_SIZE_MAX). It carries 10 Gbit/s over 100 ms.
  */
 #define WINDOW_BUDGET_DEFAULT	(128 * 1024 * 1024)
 
-/* A channel's. All zero but for the base to start with. */
+/* A channel's share. Start with all zero but the base. */
 struct window_budget_share {
 	uint32_t base;		/* bytes, guaranteed */
 	uint32_t want_over;	/* bytes asked for beyond base */
@@ -35,20 +35,20 @@ struct window_budget {
 	uint64_t held;		/* bytes, sum over all shares */
 };
 
-/* A window of `base` bytes may grow to limit bytes, if no other does. */
+/* A window of `base` bytes may grow to `limit` bytes if no other grows. */
 void	 window_budget_init(struct window_budget *b, uint32_t limit,
 	    uint32_t base);
 
-/* Takes a share out. What it held is free for others at once. */
+/* Removes a share. What it held is free for others at once. */
 void	 window_budget_leave(struct window_budget *b,
 	    struct window_budget_share *s);
 
 /*
  * Asks for a window of want bytes while `outstanding` bytes of credit and
  * backlog are still out. Returns the window (bytes) that the share may have
- * now. It is at least its base. What all shares have beyond their bases, with
- * what is still out, does not pass the pool. If that is too small, a share gets
- * an equal part of it, or what the others don't want if that is more.
+ * now. It is at least its base. The windows beyond the bases, and the bytes
+ * still out, never exceed the pool. If the pool is too small, a share gets an
+ * equal part, or what the others leave if that is more.
  */
 uint32_t window_budget_ask(struct window_budget *b,
 	    struct window_budget_share *me, uint32_t want,

@@ -9,7 +9,7 @@
 #include "sshbuf.h"
 #include "window-control.h"
 
-/* Returns the sample i intervals back; 0 is the interval that still runs. */
+/* Returns the sample i intervals back; 0 is the current interval. */
 static const struct window_sample *
 sample_back(const struct window_control *cw, u_int i)
 {
@@ -37,8 +37,8 @@ scale(uint64_t value, uint64_t part, uint64_t whole)
 
 /*
  * Sets the cumulative bytes of *at to those at time t_us, from the samples
- * around it. For times before the oldest sample, they are those of that sample:
- * this can only understate what was delivered since.
+ * around it. For earlier times, they are those of the oldest sample, which can
+ * only understate what was delivered since.
  */
 static void
 history_at(const struct window_control *cw, uint64_t t_us,
@@ -85,15 +85,15 @@ standing_backlog(const struct window_control *cw, uint64_t interval_us)
 		if (cw->now.t_us - s->t_us >= interval_us)
 			return least;
 	}
-	return 0;	/* history too short to tell */
+	return 0;	/* history too short */
 }
 
 /*
  * Returns 1 if the sender lacked credit in the last interval_us, so that the
- * bytes that came say nothing about the path. Either few bytes came and the
+ * bytes that came do not show the path's rate. Either few bytes came and the
  * backlog stayed large; or a peer with unbounded buffers had little credit
- * (starved_us) less than two intervals ago. The second doesn't count if there
- * is a backlog: then the consumer is slow.
+ * (starved_us) less than two intervals ago. The second case needs an empty
+ * backlog: otherwise the consumer is slow.
  */
 static int
 lacked_credit(const struct window_control *cw, uint64_t came,
@@ -138,7 +138,7 @@ measure(struct window_control *cw, uint64_t interval_us)
 	now = delivered(&s1, &cw->now);
 	before = delivered(&s2, &s1);
 	/*
-	 * Data behind a lost segment comes all at once, up to two round trips'
+	 * Data after a lost segment arrives at once, up to two round trips'
 	 * worth in one. A peer with unbounded buffers gets no credit for such a
 	 * burst: its rate is the mean of this round trip and the last.
 	 */
@@ -177,7 +177,7 @@ decide(struct window_control *cw, const struct rtt_in_use *rtt,
 		cw->limited = WINDOW_BY_PEER;
 	}
 	if (standing_backlog(cw, interval_us) >= WINDOW_LAG_BYTES) {
-		/* Buffer no more for a lagging reader than stock does. */
+		/* For a lagging reader, buffer no more than stock does. */
 		headroom = MINIMUM(headroom, cw->base);
 		cw->limited = WINDOW_BY_READER;
 	}
@@ -246,17 +246,17 @@ window_credit(struct window_control *cw, uint32_t window, uint32_t maxpacket)
 	quantum = MINIMUM(quantum, cw->target / 2);
 	if (window < cw->target / 4)
 		cw->starved_us = cw->now.t_us;
-	/* Credit can't be taken back. Wait until the peer has spent it. */
+	/* Credit cannot be taken back. Wait until the peer has used it. */
 	if (outstanding >= cw->target)
 		return 0;
 	credit = cw->target - outstanding;
 	if (credit <= quantum)
 		return 0;
 	/*
-	 * A backlog that is consumed in a burst, or a target that jumps, would
-	 * cause more adjusts. Delay them if this function is certain to be
-	 * called again: when backlog is consumed, or when the rest of a large
-	 * window comes.
+	 * A burst that consumes a backlog, or a target that jumps, would cause
+	 * more adjusts. Delay them if this function is certain to be called
+	 * again: when backlog is consumed, or when the rest of a large window
+	 * comes.
 	 */
 	if (cw->now.t_us - cw->granted_us < cw->rtt_us / WINDOW_QUANTUM &&
 	    (cw->now.backlog > 0 || window >= cw->target / 2))
@@ -273,7 +273,7 @@ window_decide(struct window_control *cw, struct window_budget *budget,
 	uint32_t limit;
 
 	window_update(cw, facts);
-	/* What waits in an sshbuf can't be more than SSHBUF_SIZE_MAX. */
+	/* An sshbuf holds at most SSHBUF_SIZE_MAX bytes. */
 	limit = window_budget_ask(budget, share, MINIMUM(cw->target,
 	    SSHBUF_SIZE_MAX), MINIMUM(outstanding, UINT32_MAX));
 	if (cw->target > limit) {

@@ -20,15 +20,15 @@
  *	           bdp if the RTT is SSH's own and deliveries don't grow
  *	credit   = target - (what the peer may still send + backlog)
  *
- * A byte is delivered once it has come and was consumed. So neither a reader
- * that lags nor one that empties a backlog in a burst raises the bdp.
+ * A byte is delivered when it has arrived and was consumed. So neither a
+ * lagging reader nor one that empties a backlog in a burst raises the bdp.
  *
- * A sender whose rate doubles every round trip needs room for 2 * bdp, BBR's
- * startup for 2.89 * bdp, and a sender that repairs a loss for the data behind
- * the hole, which TCP hands over a round trip late: 3 * bdp covers each. The
- * target is never more than three times the bdp of the least RTT, so that a
- * queue that we make ourselves can't feed on itself. If the RTT is SSH's own,
- * nothing but the window bounds such a queue (in the sockets of a proxy, say).
+ * A sender whose rate doubles every round trip needs 2 * bdp, and BBR's startup
+ * 2.89 * bdp. After a loss, TCP delivers the data that follows a round trip
+ * late. 3 * bdp covers each case. The target is at most three times the bdp of
+ * the minimum RTT, so that a queue of our own data cannot feed on itself. If
+ * the RTT is SSH's own, only the window bounds such a queue (in the sockets of
+ * a proxy, for instance).
  *
  * A peer with unbounded buffers fills them with all credit that the path does
  * not take. Those of stock OpenSSH are safe below 8 MiB.
@@ -50,18 +50,18 @@
 #define WINDOW_ROUNDS_UNBOUNDED	2
 
 /*
- * Shortest interval over which delivery is measured (us). On a LAN, data that
- * comes in a burst after a late wake-up must not be taken for a rate.
+ * Shortest interval over which delivery is measured (us). On a LAN, a burst of
+ * data after a late wake-up must not count as a rate.
  */
 #define WINDOW_INTERVAL_MIN_US	2000
 
-/* Most headroom (bytes) towards a peer with buffers not known as bounded */
+/* Most headroom (bytes) for a peer that has not announced bounded buffers */
 #define WINDOW_HEADROOM_MAX	(3 * 1024 * 1024)
 
 /*
- * If the backlog (bytes) did not fall below this for a whole round trip, the
- * local consumer is the limit, not the path. One turn of the main loop may read
- * 256 KiB, so anything less can be ordinary scheduling.
+ * If the backlog (bytes) stays at or above this for a whole round trip, the
+ * local consumer is the limit, not the path. One loop iteration may read 256
+ * KiB, so a smaller backlog can be ordinary scheduling.
  */
 #define WINDOW_LAG_BYTES	(256 * 1024)
 
@@ -80,7 +80,7 @@ enum window_limited {
 	WINDOW_BY_BUDGET	/* what all channels may have */
 };
 
-/* The counters at a time, at which an interval starts */
+/* The counters at the start of an interval */
 struct window_sample {
 	uint64_t t_us;
 	uint64_t consumed;	/* cumulative, bytes */
@@ -110,12 +110,12 @@ struct window_control {
 	enum window_limited limited;	/* what decided the target */
 };
 
-/* What was gathered of a channel for the decision on its credit */
+/* Facts about a channel, for the decision on its credit */
 struct window_facts {
-	uint64_t now_us;	/* time, of a clock that doesn't step back */
+	uint64_t now_us;	/* time, of a clock that never steps back */
 	struct rtt_in_use rtt;
 	uint64_t consumed;	/* bytes consumed since the last update */
-	uint64_t backlog;	/* bytes that came and wait for the consumer */
+	uint64_t backlog;	/* bytes that wait for the consumer */
 	uint32_t window;	/* bytes that the peer may still send */
 	uint32_t maxpacket;	/* bytes of the largest packet */
 };
@@ -128,9 +128,9 @@ void	 window_init(struct window_control *cw, uint32_t base,
 	    int bounded, uint64_t now_us);
 
 /*
- * Updates the target. Call it also when data came and nothing was consumed.
+ * Updates the target. Call this also when data has come and none was consumed.
  * Otherwise all data that comes while the reader has stopped would seem to come
- * at once when it resumes.
+ * at once when the reader resumes.
  */
 void	 window_update(struct window_control *cw,
 	    const struct window_facts *facts);
