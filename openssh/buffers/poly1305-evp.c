@@ -9,7 +9,7 @@
 
 #ifdef WITH_OPENSSL
 # include <openssl/opensslv.h>
-/* LibreSSL says 2.0 */
+/* LibreSSL claims to be 2.0 */
 # if OPENSSL_VERSION_NUMBER >= 0x30000000L
 #  define POLY1305_EVP
 #  include <openssl/evp.h>
@@ -27,7 +27,7 @@ static int started;
 #ifdef POLY1305_EVP
 
 /*
- * Returns 0, or -1 if OpenSSL can't do it, as with a FIPS provider. The context
+ * Returns 0, or -1 if OpenSSL cannot, as with a FIPS provider. The context
  * wipes its key.
  */
 static int

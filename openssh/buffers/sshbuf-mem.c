@@ -40,7 +40,7 @@ map_resize(void *old, size_t osize, size_t nsize)
 {
 	void *d;
 
-	/* A mapping ends at a page: wipe what is cut off of the last one. */
+	/* A mapping ends at a page: wipe the unused rest of its last page. */
 	if (nsize < osize)
 		memset((u_char *)old + nsize, 0,
 		    osize - nsize < (size_t)getpagesize() ?

@@ -5,20 +5,20 @@
 #define BDP_NAMES_H
 
 /*
- * Names of our own that go over the wire. RFC 4250, 4.6.1 wants the part behind
- * the "@" to be a domain of whoever defines the name. The project has no domain
- * yet, so this is not one; whoever takes the series over changes this line.
- * If two ends have different names, each takes the other for stock OpenSSH.
+ * Names of our own that go over the wire. RFC 4250, 4.6.1 requires a domain of
+ * the name's author after the "@". The project has no domain yet; if you take
+ * over the series, change this line. If the names of two ends differ, each
+ * treats the other as stock OpenSSH.
  */
 #define BDP_DOMAIN		"openssh-bdp"
 
 /*
- * Announced in EXT_INFO (RFC 8308), version "0": what the sender reads ahead
- * for a channel does not grow with the credit that it holds.
+ * Announced in EXT_INFO (RFC 8308), version "0": the sender's read-ahead for a
+ * channel does not grow with its credit.
  */
 #define BDP_BOUNDED_INPUT	"bounded-input@" BDP_DOMAIN
 
-/* In kex->flags: the peer has announced that. */
+/* In kex->flags: the peer has announced this. */
 #define KEX_HAS_BOUNDED_INPUT	0x10000
 
 #endif /* BDP_NAMES_H */

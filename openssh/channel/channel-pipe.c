@@ -15,12 +15,12 @@
 #include "window-state.h"
 
 /*
- * Bytes; Linux gives a pipe 64 KiB. A user has 64 MiB of pipes, beyond which
- * his next ones get less, so this is not done for every pipe, nor with more.
+ * Bytes; Linux gives a pipe 64 KiB. A user's pipes beyond 64 MiB in all get
+ * less, so only some pipes are enlarged, and only to this.
  */
 #define PIPE_SIZE	CHANNEL_READ_AHEAD
 
-/* Many channels never carry this much (bytes). */
+/* Many channels never carry this many bytes. */
 #define PIPE_AFTER	(1024 * 1024)
 
 static void
@@ -29,7 +29,7 @@ enlarge(int fd)
 #ifdef F_SETPIPE_SZ
 	int size;
 
-	/* Not a pipe, or its owner has too many: it stays as it is */
+	/* Not a pipe, or its owner has too many: keep its size */
 	if ((size = fcntl(fd, F_GETPIPE_SZ)) != -1 && size < PIPE_SIZE)
 		fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);
 #endif

@@ -5,24 +5,24 @@
 #define CHANNEL_PIPE_H
 
 /*
- * Enlarges the pipes that bulk channels read from and write to, once they have
- * carried 1 MiB: fewer turns of the main loop, and fewer times that one process
- * wakes the other or waits for its lock.
+ * Enlarges the pipes that bulk channels read from and write to, after they have
+ * carried 1 MiB. This saves loop iterations, wake-ups and waiting for the
+ * pipe's lock.
  */
 
 struct Channel;
 
-/* In c->sender. Once is enough, whether it worked or not. */
+/* In c->sender. It is tried once, whether it works or not. */
 #define CHANNEL_OUTPUT_ENLARGED	1
 #define CHANNEL_INPUT_ENLARGED	2
 
-/* Enlarges the pipe to the channel's consumer, if that lags. */
+/* Enlarges the pipe to the channel's consumer, if the consumer lags. */
 void	 channel_pipe_output(struct Channel *c);
 
 /*
- * Enlarges the pipe from the channel's source, if all data goes that way. A
- * source that answers, as sftp-server does, writes more than it finds in the
- * cache again: scp got 10 % slower.
+ * Enlarges the pipe from the channel's source, if data goes only this way. A
+ * source that answers requests, such as sftp-server, would then write more than
+ * fits into the CPU's cache: scp was 10 % slower.
  */
 void	 channel_pipe_input(struct Channel *c);
 

@@ -12,15 +12,15 @@
 #include "window-state.h"
 
 /*
- * A channel that has received this much (bytes) is worth a request that the
+ * After a channel has received this much (bytes), send even a request that the
  * peer may not expect.
  */
 #define PROBE_AFTER	(256 * 1024)
 
-/* What OpenSSH asks in its own keepalives: no peer knows it. */
+/* The request of OpenSSH's own keepalives: no peer supports it. */
 #define REQUEST		"keepalive@openssh.com"
 
-/* OpenSSH before 9.5 has no pings, so that no peer has them for us. */
+/* We cannot send pings if our own OpenSSH, before 9.5, has none. */
 #ifndef SSH2_MSG_PING
 # define SSH2_MSG_PING	192
 # define KEX_HAS_PING	0
@@ -40,7 +40,7 @@ abandoned(struct ssh *ssh, Channel *c, void *number)
 
 /*
  * Sends a ping, or a request that the peer has to refuse. sshd's is a global
- * one: that is answered whatever becomes of the channel. Its reply is known by
+ * request, which is answered even if the channel closes. Its reply is found by
  * its place among those to sshd's other global requests.
  */
 static void
@@ -67,10 +67,9 @@ send_probe(struct ssh *ssh, Channel *c, uint64_t now_us)
 }
 
 /*
- * Returns 1 if the peer may be sent a probe. OpenSSH is known to answer. Others
- * are asked only if they announce pings, or if there is no socket to ask. After
- * the first, there is one while data flows only: it may be what makes keys be
- * renewed.
+ * Returns 1 if the peer may be sent a probe. OpenSSH always answers. Other
+ * peers get probes only if they announce pings, or if no socket gives an RTT.
+ * Later probes are sent only while data flows: a probe may start a rekeying.
  */
 static int
 may_probe(const struct ssh *ssh, const struct channel_window *w)
@@ -85,9 +84,9 @@ may_probe(const struct ssh *ssh, const struct channel_window *w)
 }
 
 /*
- * Measures SSH's own round trip: once if that shows that the socket tells of
- * the whole path, else once a round trip. w is the channel's window, if it has
- * one already.
+ * Measures SSH's own RTT: once if it shows that the socket's RTT covers the
+ * whole path, otherwise once a round trip. w is the channel's window, or NULL
+ * if it has none yet.
  */
 static void
 probe(struct ssh *ssh, Channel *c, const struct channel_window *w)
@@ -98,7 +97,7 @@ probe(struct ssh *ssh, Channel *c, const struct channel_window *w)
 
 	ib->by_request = (ssh->kex->flags & KEX_HAS_PING) == 0;
 	p->ssh = &ib->path;
-	/* Meanwhile pings are dropped, and other answers come late. */
+	/* During rekeying, pings are dropped and other answers are late. */
 	if (ssh_packet_is_rekeying(ssh))
 		ssh_rtt_void(ib, ib->number);
 	else if (now_us >= ib->due_us && may_probe(ssh, w) &&

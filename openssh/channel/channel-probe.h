@@ -5,20 +5,20 @@
 #define CHANNEL_PROBE_H
 
 /*
- * Asks the peer for the round trip where the socket does not tell of the whole
- * path. The answers lie in ssh->inband (ssh-rtt.h). The first probe goes out
- * when the first bulk channel opens. Later, its answer would wait behind the
- * data that the peer's socket holds, and a short path look like a long one.
+ * Probes the peer for the RTT where the socket's RTT does not cover the whole
+ * path. The answers go to ssh->inband (ssh-rtt.h). The first probe is sent when
+ * the first bulk channel opens. Later, its answer would wait for data in the
+ * peer's socket, and a short path would look long.
  */
 
 struct Channel;
 struct ssh;
 
 /*
- * For sshd: call this before the opening of a channel is confirmed. Asks the
- * peer if this is the first channel that may carry bulk data. Behind the
- * confirmation, the answer would wait for what the client does then: it runs
- * xauth, or sends data.
+ * For sshd: call this before the opening of a channel is confirmed. Sends a
+ * probe if this is the first channel that may carry bulk data. After the
+ * confirmation, the client is busy: it runs xauth or sends data, so its answer
+ * would be late.
  */
 void	 channel_probe_opened(struct ssh *ssh, struct Channel *c);
 
@@ -29,9 +29,9 @@ void	 channel_probe_opened(struct ssh *ssh, struct Channel *c);
 void	 channel_probe_turn(struct ssh *ssh, struct Channel *c);
 
 /*
- * For sshd, whose replies to probes and to other global requests can't be told
- * apart: notes that a reply of a type has come. Those to channel requests are
- * ignored. Other requests are counted in ssh->inband.asked.
+ * For sshd, where replies to probes and to other global requests look alike:
+ * records a reply of a type. Replies to channel requests are ignored. Other
+ * requests are counted in ssh->inband.asked.
  */
 void	 channel_probe_replied(struct ssh *ssh, int type);
 

@@ -28,7 +28,7 @@
 #include "tcp-limit.h"
 #include "window-state.h"
 
-/* Those of all channels: a process has one connection. */
+/* The totals of all channels: a process has one connection. */
 static TAILQ_HEAD(, channel_report) reports = TAILQ_HEAD_INITIALIZER(reports);
 
 /* Returns the log's word for what decided a target. */
@@ -154,7 +154,7 @@ report_level(int server)
 	return server ? SYSLOG_LEVEL_VERBOSE : SYSLOG_LEVEL_DEBUG1;
 }
 
-/* Logs what a channel's data waited for that was sent, if any was. */
+/* Logs what a channel's sent data waited for, if any was sent. */
 static void
 report_sent(struct channel_report *rep, LogLevel level)
 {

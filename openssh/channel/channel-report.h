@@ -12,13 +12,13 @@
 
 #include "send-account.h"
 
-/* How a channel fares, for the log, for ~# and for tracers. */
+/* Reports on a channel, for the log, for ~# and for tracers. */
 
 struct Channel;
 struct ssh;
 struct sshbuf;
 
-/* A bulk channel's, from its first turn on */
+/* A bulk channel's report, from its first iteration on */
 struct channel_report {
 	TAILQ_ENTRY(channel_report) entry;
 	const struct Channel *channel;
@@ -26,14 +26,14 @@ struct channel_report {
 	uint64_t granted;	/* bytes of credit, with the initial window */
 	uint32_t peak;		/* bytes, largest window */
 	uint64_t first;		/* bytes that were consumed at first_us */
-	uint64_t first_us;	/* time of the first of them; 0: none yet */
+	uint64_t first_us;	/* time of the first byte; 0: none yet */
 	struct send_account send;
 };
 
 /*
  * Call this in each iteration of the main loop for each channel, after
- * channel_window_turn() and with the credit (bytes) that this gave, which was
- * sent. Logs it, and what it was decided on.
+ * channel_window_turn(), with the credit (bytes) that it returned and that was
+ * sent. Logs the credit and the reason for it.
  */
 void	 channel_report_turn(struct ssh *ssh, struct Channel *c,
 	    u_int credit);
@@ -42,8 +42,8 @@ void	 channel_report_turn(struct ssh *ssh, struct Channel *c,
 void	 channel_report_sent(struct Channel *c, size_t len);
 
 /*
- * Notes what an open channel's sender waits for. To be called before each wait
- * of the main loop, when all that could be sent has been.
+ * Records what an open channel's sender waits for. Call this before each wait
+ * of the main loop, after all that could be sent has been sent.
  */
 void	 channel_report_look(struct ssh *ssh, struct Channel *c);
 
@@ -52,7 +52,7 @@ void	 channel_report_status(const struct ssh *ssh,
 	    const struct Channel *c, struct sshbuf *buf);
 
 /*
- * Logs how a channel fared that is about to be freed. Needs nothing of the
+ * Logs the report of a channel that is about to be freed. Does not use the
  * connection, whose state is gone after a disconnect.
  */
 void	 channel_report_free(struct ssh *ssh, struct Channel *c);
@@ -60,7 +60,7 @@ void	 channel_report_free(struct ssh *ssh, struct Channel *c);
 /* Logs which TCP buffers limited what the connection has sent. */
 void	 channel_report_path(struct ssh *ssh);
 
-/* Both, for all channels that are left, when the process is to end. */
+/* Logs both for all remaining channels, before the process ends. */
 void	 channel_report_all(struct ssh *ssh);
 
 #endif /* CHANNEL_REPORT_H */

@@ -17,7 +17,7 @@
 #include "tcp-unsent.h"
 #include "window-state.h"
 
-/* The least (bytes) for which an early write is worth a system call. */
+/* Minimum size (bytes) of an early write, to be worth a system call. */
 #define EARLY_LEAST	4096
 
 void
@@ -28,7 +28,7 @@ channel_sender_turn(struct ssh *ssh, Channel *c)
 	if ((c->sender & CHANNEL_SENDER_BEGUN) == 0) {
 		c->sender |= CHANNEL_SENDER_BEGUN;
 		poly1305_evp_start();
-		/* Bulk data waits where a keystroke can overtake it. */
+		/* Let bulk data wait where a keystroke can overtake it. */
 		if (ssh_packet_connection_is_on_socket(ssh))
 			tcp_unsent_bound(ssh_packet_get_connection_out(ssh));
 	}
@@ -39,8 +39,8 @@ channel_sender_turn(struct ssh *ssh, Channel *c)
 /*
  * Linux calls a TCP socket writable (poll(2)) while at most two thirds of its
  * send buffer are in use, and while little waits unsent (TCP_NOTSENT_LOWAT). If
- * nothing waits unsent, the buffer is what limits, and the last third takes
- * more. Else it is the path that limits, and a keystroke could not overtake
+ * nothing waits unsent, the buffer is the limit, and its last third can take
+ * more. Otherwise the path is the limit, and a keystroke could not overtake
  * what is written now.
  */
 int

@@ -6,12 +6,12 @@
 
 #include <sys/types.h>
 
-/* How fast, and how early, the kernel takes what channels send. */
+/* Makes the kernel take channels' data early, but not too much of it. */
 
 struct Channel;
 struct ssh;
 
-/* In c->sender: the channel has had a turn. */
+/* In c->sender: the channel has had a loop iteration. */
 #define CHANNEL_SENDER_BEGUN	4
 
 /*
@@ -22,10 +22,10 @@ struct ssh;
 void	 channel_sender_turn(struct ssh *ssh, struct Channel *c);
 
 /*
- * Returns 1 if the connection is to be written to in this turn, although
- * poll(2) does not call it writable: the last third of a full TCP send buffer
- * would never be used. Returns 0 if less than 4 KiB wait to be written, or if
- * the kernel has data that it has not sent.
+ * Returns 1 if the connection should be written to in this iteration, although
+ * poll(2) does not report it as writable: otherwise the last third of a full
+ * TCP send buffer would stay unused. Returns 0 if less than 4 KiB wait to be
+ * written, or if the kernel has unsent data.
  */
 int	 channel_sender_early(struct ssh *ssh);
 

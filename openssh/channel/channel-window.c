@@ -32,10 +32,10 @@
  */
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
-/* Least time (us) between two looks at the socket */
+/* Minimum time (us) between two samples of the socket */
 #define SAMPLE_LEAST_US	10000
 
-/* Returns the bytes received that the consumer has not taken yet. */
+/* Returns the number of received bytes that the consumer has not taken. */
 static uint64_t
 backlog(const Channel *c)
 {
@@ -70,16 +70,16 @@ channel_window_may_follow(struct ssh *ssh, const Channel *c)
 	if (ssh->windows->budget.limit == 0 || ssh->kex == NULL ||
 	    (ssh->compat & SSH_BUG_SMALL_INPUT) != 0)
 		return 0;
-	/* Terminals, agents, X11 and tunnels talk in small pieces. */
+	/* Terminals, agents, X11 and tunnels send little data at a time. */
 	return !c->isatty && !c->client_tty && !c->datagram &&
 	    strstr(c->ctype, "agent") == NULL &&
 	    strstr(c->ctype, "x11") == NULL;
 }
 
 /*
- * Asks the socket, once a round trip. Takes the source that describes the whole
- * path, and starts anew with another one. Updates the round trip times to use
- * at time now_us, when channels have consumed `consumed` more bytes.
+ * Samples the socket once a round trip. Chooses the source that describes the
+ * whole path, and starts anew if it changes. Updates the round trip times to
+ * use at time now_us, when channels have consumed `consumed` more bytes.
  */
 static void
 follow_path(struct ssh *ssh, uint64_t consumed, uint64_t now_us)
@@ -104,7 +104,7 @@ follow_path(struct ssh *ssh, uint64_t consumed, uint64_t now_us)
 	path_rtt_update(&p->rtt, source, consumed, now_us);
 }
 
-/* Makes a channel's window. */
+/* Creates a channel's window. */
 static void
 window_new(struct ssh *ssh, Channel *c)
 {

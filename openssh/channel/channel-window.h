@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 /*
- * The windows of a connection's channels, which lie in struct ssh. channels.h
+ * The windows of a connection's channels. struct ssh holds them. channels.h
  * includes this header.
  */
 
@@ -17,8 +17,8 @@ struct channel_window;		/* of a channel */
 struct channel_windows;		/* of a connection */
 
 /*
- * Limits the windows of a connection that has no channel yet to max bytes in
- * all, beyond what stock gives each channel. With 0, each keeps its initial
+ * Limits the windows of a connection without channels to max bytes in all,
+ * beyond stock's window of each channel. With 0, windows keep their initial
  * size.
  */
 void	 channel_windows_limit(struct ssh *ssh, u_int max);
@@ -27,17 +27,17 @@ void	 channel_windows_limit(struct ssh *ssh, u_int max);
 void	 channel_windows_free(struct ssh *ssh);
 
 /*
- * Returns 1 if the channel's window may follow the path: it may carry bulk
- * data, and the peer's input buffer takes it. Makes the windows of the
- * connection if it has none yet.
+ * Returns 1 if the channel's window may follow the path: the channel may carry
+ * bulk data, and the peer's input buffer can take it. Creates the windows of
+ * the connection if it has none.
  */
 int	 channel_window_may_follow(struct ssh *ssh, const struct Channel *c);
 
 /*
  * Call this in each iteration of the main loop for each open channel on which
- * no CLOSE was sent or received. Makes the channel's window, and those of the
- * connection, where they don't exist yet. Returns the credit (bytes) to send to
- * the peer now, 0 for none.
+ * no CLOSE was sent or received. Creates the windows of the channel and of the
+ * connection if they do not exist. Returns the credit (bytes) to send to the
+ * peer now, 0 for none.
  */
 u_int	 channel_window_turn(struct ssh *ssh, struct Channel *c);
 

@@ -19,7 +19,7 @@ send_account_look(struct send_account *a, enum send_why why, uint64_t now_us)
 	if (a->why != SEND_NO_DATA)
 		a->spent_us[a->why] += took_us;
 	else if (a->bytes != 0)
-		/* It counts if more comes: before and after is no transfer. */
+		/* Count this wait only if more data follows. */
 		a->idle_us += took_us;
 	a->why = why;
 	a->at_us = now_us;

@@ -24,7 +24,7 @@
 #include "xmalloc.h"
 #include "session-end.h"
 
-/* Time (ms) after which a signal is noticed that came just before a wait */
+/* Maximum time (ms) until a signal just before a wait is noticed */
 #define STOP_LOOK_MS	100
 
 static int
@@ -32,7 +32,7 @@ is_character_device(int fd)
 {
 	struct stat st;
 
-	/* A terminal still is one after it has gone. */
+	/* This also holds for a terminal that has gone. */
 	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
 }
 
@@ -53,7 +53,7 @@ session_read_errno(int fd, int error)
 	/* sshbuf_read() has EPIPE for the end of file. */
 	if (error == EPIPE)
 		return 0;
-	/* A program that has gone, with output of ours that it has not read */
+	/* The program has ended without reading all of our output */
 	if (error == ECONNRESET && is_local_socket(fd))
 		return 0;
 	/*
@@ -111,7 +111,7 @@ session_tell_failure(struct ssh *ssh, const Channel *c, u_int type)
 
 /*
  * Returns 1 if all output has come. OpenSSH's sshd may send the exit status
- * before the last of the output, and only EOF tells that this has come. Other
+ * before the end of the output, so only EOF shows that all has come. Other
  * servers send the status last, and some send no EOF.
  */
 static int
@@ -128,7 +128,7 @@ drain(struct sshbuf *buf, int fd, const volatile sig_atomic_t *stop)
 	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
 	ssize_t len;
 
-	/* Standard error is closed when writing it fails, and no error. */
+	/* A failed write to standard error closes it, and is no error. */
 	while (fd != -1 && sshbuf_len(buf) != 0) {
 		if (*stop)
 			return 1;

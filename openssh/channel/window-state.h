@@ -8,11 +8,11 @@
 #include "window-control.h"
 
 /*
- * The state behind the windows of a connection, which the files of this room
- * share. Nothing else includes this.
+ * The state of a connection's windows. Only the files of this directory include
+ * this header.
  */
 
-/* The time (us) of a clock that doesn't step back */
+/* Returns the time (us) of a clock that never steps back */
 #define WINDOW_NOW_US()	((uint64_t)(monotime_double() * 1000000))
 
 /* A channel's */
@@ -20,17 +20,17 @@ struct channel_window {
 	int bulk;		/* 1: the window follows the path; 0: fixed */
 	struct window_budget_share share;
 	struct window_control control;
-	struct window_facts facts;	/* of the last decision */
-	uint32_t seen;		/* bytes of c->local_consumed, last time */
+	struct window_facts facts;	/* at the last decision */
+	uint32_t seen;		/* bytes of c->local_consumed, then */
 	uint64_t peak_backlog;	/* bytes, largest backlog since last empty */
 };
 
 /* What a connection knows of its path */
 struct channel_path {
-	int no_tcp;		/* the kernel can't tell: don't ask again */
+	int no_tcp;		/* the kernel has no RTT: do not ask again */
 	uint64_t sample_us;	/* time of the next sample of TCP_INFO */
 	struct path_info tcp;	/* the path as the kernel sees it */
-	const struct path_info *ssh;	/* as probes see it; NULL: none */
+	const struct path_info *ssh;	/* as probes measure it; NULL: none */
 	const struct path_info *source;	/* the one of these two in use */
 	struct path_rtt rtt;	/* of that source */
 };

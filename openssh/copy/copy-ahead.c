@@ -25,8 +25,8 @@ struct copy_ahead {
 		u_char type;
 		char *text;	/* path, or name of the extension */
 		u_int id;	/* 0: not sent */
-		u_int due_id;	/* by which the program waits for it, or 0 */
-		struct sshbuf *reply;	/* NULL: it has not come, or is given */
+		u_int due_id;	/* with which the program waits for it, or 0 */
+		struct sshbuf *reply;	/* NULL: not received, or passed on */
 	} sent[AHEAD_MAX];
 };
 
@@ -41,7 +41,7 @@ add(u_char type, const char *text)
 
 	if (noted == NULL)
 		noted = xcalloc(1, sizeof(*noted));
-	/* Each is sent once: the text tells which is asked for. */
+	/* Each is sent once, so the text identifies it. */
 	for (i = 0; i < noted->n; i++) {
 		if (noted->sent[i].type == type &&
 		    strcmp(noted->sent[i].text, text) == 0)
@@ -56,7 +56,7 @@ add(u_char type, const char *text)
 void
 copy_ahead_want(u_char type, const char *path)
 {
-	/* The program has something else done about these first. */
+	/* The program needs other requests before these. */
 	if (copy_ahead_off || *path == '~' || strpbrk(path, "*?[]{}\\") != NULL)
 		return;
 	if (noted == NULL)
@@ -95,7 +95,7 @@ copy_ahead_take(struct sftp_conn *conn, const struct sshbuf *m)
 	u_int i;
 
 	for (i = 0; ahead != NULL && i < ahead->n; i++) {
-		/* Type, any id, and the text, which ends it */
+		/* Type, any id, and at the end the text */
 		if (ahead->sent[i].due_id != 0 || p[0] != ahead->sent[i].type ||
 		    sshbuf_len(m) != front + strlen(ahead->sent[i].text) ||
 		    memcmp(p + front, ahead->sent[i].text,

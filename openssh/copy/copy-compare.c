@@ -14,13 +14,13 @@
 #include "sftp-check-file.h"
 #include "copy-file.h"
 
-/* Requests in flight: neither end waits for the path, or for the other one. */
+/* Requests in flight, so that neither end waits for the path or the other */
 #define REQUESTS	8
 
 /* Bytes that are read and compared if there are no digests */
 #define SAMPLE		(1024 * 1024)
 
-/* Returns 1 if no more is to be asked for. */
+/* Returns 1 if no more requests are needed. */
 static int
 is_over(const struct compare *c)
 {
@@ -28,7 +28,7 @@ is_over(const struct compare *c)
 	    interrupted;
 }
 
-/* Decides what is kept, and tells the user if he has to know. */
+/* Decides which bytes stay, and tells the user if necessary. */
 static void
 finish(struct file *f)
 {
@@ -73,7 +73,7 @@ copy_compare(struct file *f)
 		c->differs = 0;
 	else if (c->digests) {
 		c->end = have;
-		/* Few bytes have no digest: it would tell what they are. */
+		/* A few bytes have no digest, as it would reveal them. */
 		if (have != 0 && have != f->size &&
 		    have < SFTP_CHECK_BLOCK_MIN)
 			c->unknown = 1;
@@ -87,7 +87,7 @@ copy_compare(struct file *f)
 	copy_compare_check(f);
 }
 
-/* Notes whether what is at an offset is the same, or unknown (-1). */
+/* Records whether the bytes at an offset are the same, or unknown (-1). */
 static void
 note(struct file *f, uint64_t offset, int same)
 {
@@ -103,8 +103,8 @@ note(struct file *f, uint64_t offset, int same)
 }
 
 /*
- * Returns the bytes of the range at an offset. One ends where gaps may begin.
- * The server has no digest of a range that is too short, unless the file ends.
+ * Returns the length of the range at an offset. One ends where gaps may begin.
+ * The server digests no range that is too short, except at the end of the file.
  */
 static uint64_t
 range(const struct file *f, uint64_t offset)

@@ -15,10 +15,10 @@
 #include "xmalloc.h"
 #include "copy-file.h"
 
-/* READs in flight of a file of unknown size: as of stock */
+/* READs in flight of a file of unknown size: stock's number */
 #define TAIL_MAX	64
 
-/* Shortest READ to ask for after a server has sent less than was asked for */
+/* Shortest READ to send after a server has returned less than requested */
 #define READ_LEAST	512
 
 static copy_got	 got_data;
@@ -39,7 +39,7 @@ file_reset(struct file *f)
 	f->item.why = NULL;
 }
 
-/* Returns 1 if a range has been chosen that is not requested, else 0. */
+/* Returns 1 if a chosen range has not been requested, else 0. */
 static int
 has_chosen(const struct file *f)
 {
@@ -85,10 +85,10 @@ next_chunk(struct file *f, struct part *p)
 		return 0;
 	if (f->next < f->size)
 		end = f->moved == NULL ? f->size : MINIMUM(end, f->size);
-	/* Bytes may be missing behind what is copied of the first chunks. */
+	/* Gaps may lie only in the last FILE_SPAN bytes. */
 	if (f->moved != NULL && f->next >= f->low * FILE_CHUNK + FILE_SPAN)
 		return 0;
-	/* So the file is shorter than its source until it is whole. */
+	/* This keeps the file shorter than its source until it is whole. */
 	if (f->many && end >= f->size &&
 	    (f->reads != 0 || f->writes != 0 || has_chosen(f)))
 		return 0;
@@ -113,7 +113,7 @@ file_take_range(struct file *f, struct part *p, uint64_t *offset)
 		}
 		return len;
 	}
-	/* Streams that share a file leave each other something to do. */
+	/* Streams that share a file leave work for each other. */
 	if (f->moved != NULL && p->asked >= FILE_SPAN / 2 /
 	    f->item.copy->nstreams)
 		return 0;
@@ -145,7 +145,7 @@ file_moved(struct file *f, uint64_t offset, size_t len)
 		f->moved[f->low++ % FILE_CHUNKS] = 0;
 }
 
-/* Notes that nothing from an offset on will be requested. */
+/* Records that nothing from an offset on will be requested. */
 static void
 range_end(struct file *f, uint64_t offset)
 {
@@ -179,7 +179,7 @@ file_without_gaps(const struct file *f, uint64_t have)
 	return have > FILE_SPAN ? have - FILE_SPAN : 0;
 }
 
-/* Notes that data could not be read from a server, or written to it. */
+/* Records that data could not be read from a server, or written to it. */
 static void
 data_failed(struct file *f, int is_target, u_int status)
 {
@@ -193,7 +193,7 @@ data_failed(struct file *f, int is_target, u_int status)
 		    "read remote \"%s\" : %s", f->item.src, fx2txt(status));
 }
 
-/* Takes the reply to a READ or WRITE. Returns 1 if it succeeded, else 0. */
+/* Handles the reply to a READ or WRITE. Returns 1 if it succeeded, else 0. */
 static int
 answered(struct file *f, struct request *req, const struct reply *reply)
 {
@@ -275,7 +275,7 @@ send_read(struct file *f, struct stream *s, uint64_t offset, size_t len)
 	f->tail += offset >= f->size;
 }
 
-/* A READ got less than it asked for: asks for the rest. */
+/* A READ returned less than requested: requests the rest. */
 static void
 ask_rest(struct file *f, struct request *req, size_t got)
 {
@@ -313,7 +313,7 @@ got_data(struct request *req, struct reply *reply)
 	file_check(f);
 }
 
-/* Returns 1 if a file may ask for, or send, len bytes over a stream. */
+/* Returns 1 if a file may request or send len bytes over a stream. */
 static int
 may_ask(const struct file *f, struct stream *s, size_t len)
 {
@@ -324,14 +324,14 @@ may_ask(const struct file *f, struct stream *s, size_t len)
 }
 
 /*
- * Asks for what is behind the end that the file should have. A small file has
- * its CLOSE in the same flight.
+ * Requests data after the expected end of the file. The CLOSE of a small file
+ * follows without waiting.
  */
 static int
 send_tail(struct file *f, struct stream *s)
 {
 	const struct copy *copy = f->item.copy;
-	/* The size may be unknown, as of what is in /proc. */
+	/* The size may be unknown, as of files in /proc. */
 	u_int most = f->size == 0 && f->data_end != 0 ? TAIL_MAX : 1;
 	int pipelined = file_may_pipeline(f, s) && (copy->kind == COPY_GET ||
 	    file_may_pipeline(f, copy->streams[1]));
@@ -386,11 +386,11 @@ send_write(struct file *f, struct stream *s, uint64_t offset, size_t len)
 	file_check(f);
 }
 
-/* Opens the file on one more stream, if that is of use. Returns 1 if so. */
+/* Opens the file on one more stream if useful. Returns 1 if it did. */
 static int
 file_join(struct file *f, struct stream *s)
 {
-	/* With APPEND, all that is written goes to the end. */
+	/* With APPEND, each write goes to the end. */
 	if (f->moved == NULL || s->state != STREAM_UP || f->appends ||
 	    f->part[s->index].state != PART_NONE ||
 	    f->next + 2 * FILE_CHUNK > f->size ||
@@ -449,7 +449,7 @@ finish(struct file *f)
 	copy_item_closed(&f->item);
 }
 
-/* Takes the size that the source has now: was the copy cut short? */
+/* Compares the source's size now: was the copy truncated? */
 static void
 got_size(struct request *req, struct reply *reply)
 {
@@ -480,8 +480,8 @@ close_source(struct file *f)
 }
 
 /*
- * Data behind the end that a server reported is a failure, and so is an end
- * before that of the file, if its size has changed.
+ * Data after the end that a server reported is a failure. So is an end before
+ * that of the file, if the size has changed.
  */
 void
 data_settle(struct file *f)

@@ -17,10 +17,10 @@
 #include "copy-stream.h"
 #include "sftp-client.h"
 
-/* Directories above one that is too deep, as of stock */
+/* Maximum depth of a directory, as in stock */
 #define DEPTH_MAX	64
 
-/* No directory is read further while this many items are pending. */
+/* Do not read directories while this many items are pending. */
 #define PENDING_MAX	1000
 
 /* Permissions that a directory has while it is copied */
@@ -28,13 +28,13 @@
 
 struct dir {
 	struct item item;	/* must be the first field */
-	int created;		/* 1: the directory was made, not found */
+	int created;		/* 1: we created the directory */
 	struct handle handle;	/* while it is read at a server */
-	struct dirent **names;	/* what is in it, if it is here */
+	struct dirent **names;	/* its entries, if it is local */
 	int count, next;	/* names, and the index of the next one */
 	int listed;		/* 1: all names are known */
-	struct stream *target;	/* of the server that it is made at */
-	Attrib set;		/* attributes that it gets there */
+	struct stream *target;	/* of the server where it is created */
+	Attrib set;		/* its attributes there */
 };
 
 static const struct item_ops link_ops;
@@ -56,7 +56,7 @@ dir_end(struct dir *d)
 	copy_item_end(&d->item);
 }
 
-/* It could not be read. */
+/* The directory could not be read. */
 static void
 list_failed(struct dir *d)
 {
@@ -93,7 +93,7 @@ got_setstat(struct request *req, struct reply *reply)
 	dir_end(d);
 }
 
-/* Ends a directory once all that is in it has ended. */
+/* Ends a directory after all its items have ended. */
 static void
 dir_check(struct item *item)
 {
@@ -112,7 +112,7 @@ dir_check(struct item *item)
 		dir_end(d);
 }
 
-/* Adds an item for what is in a directory under a name. */
+/* Adds an item for the entry of a directory with a name. */
 static void
 add_child(struct item *dir, struct item *after, const char *name,
     const Attrib *a)
@@ -140,8 +140,8 @@ add_child(struct item *dir, struct item *after, const char *name,
 }
 
 /*
- * Returns 1 if the name that a server sent for an entry of a directory can
- * be one: nothing outside of the target may be touched.
+ * Returns 1 if a server's name for an entry of a directory is valid: no file
+ * outside of the target may be changed.
  */
 static int
 name_is_good(struct dir *d, const char *name, const Attrib *a)
@@ -154,7 +154,7 @@ name_is_good(struct dir *d, const char *name, const Attrib *a)
 	const char *separators = "/";
 #endif
 
-	/* No system takes a longer name, and it would need memory. */
+	/* No system has longer names, and one would need memory. */
 	if (strpbrk(name, separators) == NULL && *name != '\0' && !dots &&
 	    strlen(name) < PATH_MAX)
 		return 1;
@@ -165,7 +165,7 @@ name_is_good(struct dir *d, const char *name, const Attrib *a)
 	return 0;
 }
 
-/* Takes one entry from a reply. Returns 0, or -1 if it is malformed. */
+/* Parses one entry of a reply. Returns 0, or -1 if it is malformed. */
 static int
 take_name(struct dir *d, struct sshbuf *m)
 {
@@ -230,8 +230,8 @@ got_names(struct request *req, struct reply *reply)
 }
 
 /*
- * Returns 1 if more of a directory may be read: not all have started, or its
- * handle may be what a server lacks.
+ * Returns 1 if more of a directory may be read: few items are pending, or none
+ * of its own, or the server may lack its handle.
  */
 static int
 may_list(const struct dir *d)
@@ -341,7 +341,7 @@ begin_list(struct dir *d)
 		    &(struct body){ .path = d->item.src });
 		return;
 	}
-	/* At once: the copies of what is in it need the descriptor. */
+	/* Close it at once: copies of its entries need the descriptor. */
 	d->count = scandir(d->item.src, &d->names, NULL, NULL);
 	if (d->count == -1) {
 		d->count = 0;
@@ -355,7 +355,7 @@ begin_list(struct dir *d)
 	copy_item_queue(&d->item);
 }
 
-/* Takes the attributes of what is there instead of a new directory. */
+/* Checks the attributes of the target that already exists. */
 static void
 got_found(struct request *req, struct reply *reply)
 {
@@ -383,7 +383,7 @@ got_mkdir(struct request *req, struct reply *reply)
 		begin_list(d);
 		return;
 	}
-	/* No status says that it exists. */
+	/* No status means "exists". */
 	copy_send(req->stream, &d->item, SSH2_FXP_STAT, got_found,
 	    &(struct body){ .path = d->item.dst });
 }
@@ -404,7 +404,7 @@ make_there(struct dir *d)
 	    &(struct body){ .path = d->item.dst, .a = &now });
 }
 
-/* Makes it here. */
+/* Creates it locally. */
 static void
 make_here(struct dir *d)
 {
@@ -465,7 +465,7 @@ const struct item_ops copy_dir_ops = {
 	.stop = dir_stop,
 };
 
-/* A symbolic link at a server: what it points to is copied in its place. */
+/* A symbolic link at a server: its target is copied in its place. */
 static void
 got_pointee(struct request *req, struct reply *reply)
 {

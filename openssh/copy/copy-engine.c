@@ -17,29 +17,29 @@
 #include "copy-stream.h"
 #include "sftp-client.h"
 
-/* Most files that are open at once, and of those of a server without limits */
+/* Maximum of open files, and of those at a server without limits */
 #define FILES_MAX	128
 #define FILES_UNKNOWN	16
 
-/* Of the descriptors and handles that there may be, one in so many is used. */
+/* Use at most this fraction (1/n) of the descriptors and handles. */
 #define SHARE		2
 
-/* No request is made while this many bytes wait to be sent. */
+/* Compose no request while this many bytes wait to be sent. */
 #define UNSENT_MAX	(32 * 1024)
 
-/* Bytes for the target that may wait while a source is read (-3) */
+/* Maximum bytes that wait for the target while a source is read (-3) */
 #define CROSS_MAX	(512 * 1024)
 
-/* Items that have ended and wait to be reported, at most */
+/* Maximum of ended items that wait to be reported */
 #define ENDED_MAX	4096
 
-/* Time (ms) after which an interrupt is seen that came just before poll(2) */
+/* Maximum time (ms) until an interrupt just before poll(2) is seen */
 #define TICK_MS		500
 
 static u_int files_max = FILES_MAX;	/* -X files= */
 static const char *ignored;	/* an option of an earlier version, or NULL */
 
-/* Options with a number from 1 to most. If they are old, bad ones are fine. */
+/* Options with a number from 1 to most. Old ones accept any value. */
 static const struct {
 	const char *name;
 	u_int *number;
@@ -103,8 +103,8 @@ descriptors(void)
 }
 
 /*
- * Starts the next item if it may, and what a stream has to send does not fill
- * its path. Returns 1 if it did, and the item was not deferred at once.
+ * Starts the next item if allowed, unless unrequested data fills the path of a
+ * stream. Returns 1 if the item was started and not deferred at once.
  */
 static int
 start_next(struct copy *copy, const struct stream *s)
@@ -134,7 +134,7 @@ send_one(struct copy *copy, struct stream *s)
 	return 0;
 }
 
-/* Sends while there is room and an item has something to send. */
+/* Sends while below the limits and an item has something to send. */
 static void
 pump(struct copy *copy, struct stream *s)
 {
@@ -172,7 +172,7 @@ wait_and_move(struct copy *copy)
 	struct pollfd pfd[2 * COPY_STREAMS_MAX];
 	struct stream *s;
 	u_int i;
-	/* No reply of a source is taken whose data can't go on. */
+	/* Accept no reply of a source if its data cannot be passed on. */
 	int is_held = copy->kind == COPY_CROSS &&
 	    sshbuf_len(copy->streams[1]->out) > CROSS_MAX;
 
@@ -200,7 +200,7 @@ wait_and_move(struct copy *copy)
 	}
 }
 
-/* Copies copy->root, and all that is below it. */
+/* Copies copy->root and all items below it. */
 static void
 loop(struct copy *copy)
 {
@@ -226,8 +226,8 @@ loop(struct copy *copy)
 }
 
 /*
- * Copies a file or directory from a connection to another one. NULL stands for
- * here. Returns 0 or -1.
+ * Copies a file or directory from one connection to another. NULL means local.
+ * Returns 0 or -1.
  */
 static int
 run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
@@ -266,7 +266,7 @@ run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 	for (i = 0; i < copy.nstreams; i++) {
 		if (copy.streams[i]->primary)
 			stream_free(copy.streams[i]);
-		/* Replies to an item that is gone could not be taken. */
+		/* Replies to a freed item could not be handled. */
 		else if (copy.streams[i]->outstanding != 0)
 			stream_lose(copy.streams[i], "the copy has ended");
 	}
@@ -326,7 +326,7 @@ copy_option(const char *option)
 		if (n != 0)
 			*options[i].number = n;
 		else if (options[i].is_old)
-			/* The log is not there while options are parsed. */
+			/* Options are parsed before the log is open. */
 			ignored = options[i].name;
 		else
 			fatal("Invalid number of %.*s \"%s\": %s",

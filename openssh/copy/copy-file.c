@@ -27,7 +27,7 @@ file_is_bad(const struct file *f)
 int
 file_may_pipeline(const struct file *f, const struct stream *s)
 {
-	/* Some servers would set the times before they write. */
+	/* Some servers would set the times before the writes. */
 	if (file_is_target(f, s) && f->item.copy->flags.preserve &&
 	    (s->conn->exts & SFTP_EXT_LIMITS) == 0)
 		return 0;
@@ -82,21 +82,21 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 		    "dest" : file_kind(f) == COPY_GET ? "remote" : "origin",
 		    is_target ? f->item.dst : f->item.src,
 		    fx2txt(reply->status));
-	/* The source is open if this is the target of another server. */
+	/* If the source is at another server, it is already open. */
 	file_close_part(f, f->home);
 	f->phase = FILE_ENDING;
 	file_check(f);
 	return 0;
 }
 
-/* Takes the reply to a CLOSE. */
+/* Handles the reply to a CLOSE. */
 static void
 got_close(struct request *req, struct reply *reply)
 {
 	struct file *f = file_of(req->item);
 
 	f->part[req->stream->index].state = PART_CLOSED;
-	/* What was acknowledged on a further stream is there. */
+	/* Data acknowledged on a further stream has been written. */
 	if (reply->lost)
 		f->redo |= file_kind(f) == COPY_PUT &&
 		    req->stream == f->home;
@@ -158,7 +158,7 @@ file_begin_moving(struct file *f)
 	file_check(f);
 }
 
-/* Tells that a file of a tree was not copied. */
+/* Reports that a file of a tree was not copied. */
 static void
 say_failed(const struct file *f)
 {
@@ -206,7 +206,7 @@ end(struct file *f)
 		say_failed(f);
 }
 
-/* Starts it again, from the beginning, with more care on the primary. */
+/* Copies it again from the beginning, with more care, on the primary. */
 static void
 again(struct file *f)
 {
@@ -223,8 +223,8 @@ again(struct file *f)
 }
 
 /*
- * Returns 1 if no more data is to be moved, and all that was is acknowledged.
- * A single WRITE need not be, if its server carries it out before what follows.
+ * Returns 1 if no more data will be moved, and all moved data is acknowledged.
+ * A sole WRITE need not be if the server executes it before later requests.
  */
 static int
 is_settled(const struct file *f)
@@ -243,7 +243,7 @@ void
 file_check(struct file *f)
 {
 	copy_compare_check(f);
-	/* Nothing of what was there stays. */
+	/* Nothing of the old target stays. */
 	if (f->phase == FILE_OPENING && file_kind(f) == COPY_PUT &&
 	    f->part[f->home->index].state == PART_CLOSED)
 		target_open(f);
@@ -257,7 +257,7 @@ file_check(struct file *f)
 		end(f);
 }
 
-/* What a file has to do on a stream that is lost, others do. */
+/* Other streams take over a file's work on a lost stream. */
 static void
 file_stop(struct item *item, const struct stream *lost)
 {
@@ -270,7 +270,7 @@ file_stop(struct item *item, const struct stream *lost)
 		p->at = p->end;
 		handle_free(&p->handle);
 		p->state = PART_REFUSED;
-		/* Only a small file has another home than the primary. */
+		/* Only a small file has a home other than the primary. */
 		f->redo |= lost == f->home;
 		if (f->phase == FILE_MOVING)
 			copy_item_queue(item);
@@ -297,7 +297,7 @@ file_got_handle(struct request *req, struct reply *reply)
 		target_open(f);
 }
 
-/* Opens a source that is here. If that fails, the file is bad, or deferred. */
+/* Opens a local source. On failure, the file has failed or is deferred. */
 static void
 open_source(struct file *f)
 {
@@ -332,7 +332,7 @@ least_busy(const struct copy *copy)
 	return best;
 }
 
-/* Chooses its home, and counts what it opens and what it has to send. */
+/* Chooses its home, and counts its handles and unrequested bytes. */
 static void
 begin(struct file *f)
 {
@@ -346,7 +346,7 @@ begin(struct file *f)
 		f->set.flags &= ~SSH2_FILEXFER_ATTR_ACMODTIME;
 	if (f->item.a.flags & SSH2_FILEXFER_ATTR_SIZE)
 		f->size = f->item.size = f->item.a.size;
-	/* A target that may not be written could not be opened once more. */
+	/* A read-only target could not be opened again. */
 	f->primary_only |= copy->kind == COPY_CROSS &&
 	    !(f->set.perm & S_IWUSR);
 	/* A large file is opened on other streams later. */
@@ -374,7 +374,7 @@ file_start(struct item *item)
 	file_reset(f);
 	if (file_kind(f) == COPY_PUT)
 		open_source(f);
-	/* Of two names of a target, the first is copied first. */
+	/* Two names of one target are copied in order. */
 	else if (file_kind(f) == COPY_GET && stat(item->dst, &st) == 0 &&
 	    copy_item_claim(item, &st) == -1)
 		f->deferred = 1;

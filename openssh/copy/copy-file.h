@@ -12,12 +12,12 @@
  * have changed) > ENDING > done.
  *
  * While MOVING, ranges of bytes are requested in order, over one stream or
- * several. Once all have been answered, the file is settled: what is wrong with
- * it is told, it is cut to the bytes that are there without a gap, and all that
- * remains to be sent is sent at once. ENDING waits for the replies to that.
+ * several. After all replies, the file is settled: errors are reported, the
+ * target is truncated at its first gap, and all remaining requests are sent at
+ * once. ENDING waits for their replies.
  */
 
-#define FILE_TAIL	32768		/* bytes asked for behind its end */
+#define FILE_TAIL	32768		/* bytes requested after its end */
 #define FILE_CHUNK	(1024 * 1024)	/* bytes until a range is chosen */
 #define FILE_CHUNKS	512		/* more than a stream has in flight */
 #define FILE_SPAN	(64 * 1024 * 1024) /* gaps only in its last bytes */
@@ -36,7 +36,7 @@ enum part_state {
 struct part {
 	enum part_state state;
 	struct handle handle;
-	uint64_t at, end;	/* offsets: what of it is not requested yet */
+	uint64_t at, end;	/* offsets: its part not yet requested */
 	uint64_t asked;		/* bytes requested, not yet copied */
 };
 
@@ -48,13 +48,13 @@ struct range {
 };
 TAILQ_HEAD(ranges, range);
 
-/* Where the target of -Z is compared with its source: see copy-compare.c */
+/* State of the comparison of -Z, see copy-compare.c */
 struct compare {
 	int digests;		/* 1: compared by digests */
 	uint64_t next;		/* offset of the next range */
-	uint64_t end;		/* offset behind the last range */
+	uint64_t end;		/* offset after the last range */
 	uint64_t differs;	/* offset of the first range that differs */
-	int unknown;		/* 1: the server did not tell */
+	int unknown;		/* 1: the server gave no digest */
 };
 
 struct file {
@@ -75,11 +75,11 @@ struct file {
 	uint64_t next;		/* offset of the first byte not requested */
 	uint64_t unrequested;	/* its bytes in the `unrequested` of `home` */
 	uint64_t gap;		/* first offset that failed, or UINT64_MAX */
-	uint64_t data_end;	/* offset behind the last byte moved */
+	uint64_t data_end;	/* offset after the last byte moved */
 	uint64_t ended;		/* where the source ended, or UINT64_MAX */
 	struct ranges lost;	/* to be requested again */
 	u_int reads, writes;	/* requests for data in flight */
-	u_int tail;		/* READs in flight behind the expected end */
+	u_int tail;		/* READs in flight after the expected end */
 
 	int closed_early;	/* 1: CLOSE was sent before all answers */
 	u_int setstats_failed;	/* number of FSETSTATs that failed, */
@@ -91,7 +91,7 @@ struct file {
 	int many;		/* 1: several streams have copied it */
 	int incomplete;		/* its number in sftp-incomplete.h, or -1 */
 	struct compare compare;	/* while COMPARING */
-	uint64_t have;		/* bytes of the target before, if resumed */
+	uint64_t have;		/* bytes of the old target, if resumed */
 	uint32_t *moved;	/* FILE_CHUNKS counts: bytes copied of the
 				 * chunks from `low` on, if streams share it */
 	uint64_t low;		/* number of the first chunk that is missing */
@@ -119,7 +119,7 @@ file_is_target(const struct file *f, const struct stream *s)
 	    (file_kind(f) == COPY_CROSS && s->index == 1);
 }
 
-/* Returns 1 if all of it is asked for at once, and its end. */
+/* Returns 1 if all of it, and its end, is requested at once. */
 static inline int
 file_is_small(const struct file *f)
 {
@@ -128,23 +128,23 @@ file_is_small(const struct file *f)
 
 /* copy-file.c: how a file begins and ends, and its handles */
 
-/* Returns 1 if it had an error, or the user interrupts. */
+/* Returns 1 if it had an error, or the user interrupted. */
 int	 file_is_bad(const struct file *f);
 
 /*
- * Returns 1 if what ends a small file may be sent over a stream before its data
- * is acknowledged: its server carries out requests in order.
+ * Returns 1 if the last requests of a small file may be sent over a stream
+ * before its data is acknowledged: the server executes requests in order.
  */
 int	 file_may_pipeline(const struct file *f, const struct stream *s);
 
 /*
- * Notes that the target is incomplete from now on, if it is of a tree: its name
- * is printed if the program ends. Call it before the target is opened: a signal
- * may end the program as soon as it is there.
+ * Records that a target in a tree is incomplete from now on: its name is
+ * printed if the program ends. Call this before the target is opened, as a
+ * signal may end the program right after that.
  */
 void	 file_begin_target(struct file *f);
 
-/* Asks for the source to be opened, or if flags has WRITE for the target. */
+/* Requests an OPEN of the source, or if flags has WRITE, of the target. */
 void	 file_open(struct file *f, struct stream *s, u_int flags,
 	    copy_got *got);
 
@@ -152,19 +152,19 @@ void	 file_open(struct file *f, struct stream *s, u_int flags,
 void	 file_got_handle(struct request *req, struct reply *reply);
 
 /*
- * Takes the reply to an OPEN. Returns 1 if there is a handle, or 0: the file
- * then ends, is deferred, or does without that stream.
+ * Handles the reply to an OPEN. Returns 1 if it has a handle. With 0, the file
+ * ends, is deferred, or does not use that stream.
  */
 int	 file_opened(struct file *f, struct request *req,
 	    struct reply *reply);
 
-/* Sends CLOSE for the part of a stream, if it is open. */
+/* Sends CLOSE for a stream's part, if it is open. */
 void	 file_close_part(struct file *f, struct stream *s);
 
-/* Data may be copied from now on: the target is there. */
+/* The target is open: data may be copied from now on. */
 void	 file_begin_moving(struct file *f);
 
-/* Does what has become possible after a reply. */
+/* Takes the next steps after a reply. */
 void	 file_check(struct file *f);
 
 /* copy-data.c: the bytes of a file, READs and WRITEs */
@@ -172,11 +172,11 @@ void	 file_check(struct file *f);
 /* Sets a file to what it is before it starts. */
 void	 file_reset(struct file *f);
 
-/* Returns the bytes at the begin of the target that are there. */
+/* Returns how many bytes from the start of the target are there. */
 uint64_t file_there(const struct file *f);
 
 /*
- * Chooses the next range of the file for a stream, whose part is p. Returns its
+ * Chooses the next range of the file for a stream with the part p. Returns its
  * length and sets *offset, or returns 0 if there is none now.
  */
 size_t	 file_take_range(struct file *f, struct part *p, uint64_t *offset);
@@ -184,54 +184,54 @@ size_t	 file_take_range(struct file *f, struct part *p, uint64_t *offset);
 /* Returns 1 if there may be ranges that are not requested, else 0. */
 int	 file_has_range(const struct file *f);
 
-/* Notes that len of the unrequested bytes are requested. */
+/* Records that len of the unrequested bytes are requested. */
 void	 file_requested(struct file *f, size_t len);
 
-/* Notes that len bytes from an offset on have been copied. */
+/* Records that len bytes from an offset on are copied. */
 void	 file_moved(struct file *f, uint64_t offset, size_t len);
 
-/* Notes that a range has to be requested again. */
+/* Records that a range has to be requested again. */
 void	 file_range_lost(struct file *f, uint64_t offset, size_t len);
 
 /*
- * Returns how many of a target's `have` bytes can't have gaps: several streams
- * may have left some in the last FILE_SPAN bytes of a large one.
+ * Returns how many of a target's first `have` bytes are without gaps: several
+ * streams may leave gaps in the last FILE_SPAN bytes of a large file.
  */
 uint64_t file_without_gaps(const struct file *f, uint64_t have);
 
 /* Of item_ops: sends a request for data. */
 int	 data_send(struct item *item, struct stream *s);
 
-/* All of it has been answered: checks the source, and completes the target. */
+/* After all replies: checks the source, and completes the target. */
 void	 data_settle(struct file *f);
 
-/* copy-target.c: what is written */
+/* copy-target.c: the target */
 
 /* Opens the target. Its source is open. */
 void	 target_open(struct file *f);
 
-/* The same at once for one here. Returns 0, or -1: failed, or has to wait. */
+/* Opens a local target at once. Returns 0, or -1: failed, or has to wait. */
 int	 target_open_here(struct file *f);
 
-/* Notes how many bytes of the target of -Z stay. */
+/* Records how many bytes of the target of -Z stay. */
 void	 target_keep(struct file *f, uint64_t keep);
 
 /* Sets its attributes and flushes it, as wanted; after an error, cuts it. */
 void	 target_finish(struct file *f);
 
-/* copy-compare.c: what of the target of -Z its source begins with */
+/* copy-compare.c: compares the target of -Z with its source */
 
 /*
- * Starts to compare the f->have bytes of the target of a file, whose source has
- * f->size bytes. The local file is f->fd, and the handle is that of the home
- * stream. target_keep() gets the result.
+ * Starts to compare the f->have bytes of a target with its source of f->size
+ * bytes. The local file is f->fd; the handle is that of the home stream.
+ * target_keep() gets the result.
  */
 void	 copy_compare(struct file *f);
 
 /* As item_ops->send, for a file that is being compared */
 int	 copy_compare_send(struct file *f, struct stream *s);
 
-/* Ends it if all replies are there: after an error or an interrupt, too. */
+/* Ends it after all replies, also after an error or an interrupt. */
 void	 copy_compare_check(struct file *f);
 
 #endif /* COPY_FILE_H */

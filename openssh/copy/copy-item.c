@@ -17,7 +17,7 @@
 #include "xmalloc.h"
 #include "copy-item.h"
 
-/* Adds n to the counts of pending items, of an item and of those above it. */
+/* Adds n to the pending counts of an item and of all items above it. */
 static void
 count_pending(struct item *item, int n)
 {
@@ -115,7 +115,7 @@ copy_item_closed(struct item *item)
 	item->counted = 0;
 }
 
-/* Lets an item go that is not in progress any more. */
+/* Releases an item that is no longer in progress. */
 static void
 let_go(struct item *item)
 {
@@ -267,7 +267,7 @@ meter_name(const char *path)
 	return name == NULL || name[1] == '\0' ? path : name + 1;
 }
 
-/* Shows the meter of the item that is in front. */
+/* Shows the meter of the front item. */
 static void
 show_meter(struct item *item)
 {

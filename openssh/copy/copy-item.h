@@ -16,8 +16,8 @@
 #include "sftp-conn.h"
 
 /*
- * A copy as a tree of items, which are files and directories. Items are started
- * in the order in which stock copies them, and reported to the user in it.
+ * A copy as a tree of items, which are files and directories. Items are
+ * started, and reported to the user, in the order in which stock copies them.
  * Several are in progress at once.
  */
 
@@ -42,7 +42,7 @@ enum item_state {
 	ITEM_DONE
 };
 
-/* What an item does, by what it is. None of these waits. NULL: nothing */
+/* The operations of a kind of item. None blocks. NULL: nothing */
 struct item_ops {
 	size_t	 size;		/* bytes: struct file, for instance */
 
@@ -50,15 +50,15 @@ struct item_ops {
 	void	(*start)(struct item *item);
 
 	/*
-	 * Sends one request, or those that belong together, over a stream.
+	 * Sends one request, or several that belong together, over a stream.
 	 * Returns 1 if it did, and 0 if it has nothing for that stream now.
 	 */
 	int	(*send)(struct item *item, struct stream *s);
 
-	/* Takes note that a child has ended. */
+	/* Handles the end of a child. */
 	void	(*child)(struct item *item);
 
-	/* Takes note that a stream is lost; NULL: that the user interrupts. */
+	/* Handles the loss of a stream; NULL: the user interrupts. */
 	void	(*stop)(struct item *item, const struct stream *lost);
 };
 
@@ -105,8 +105,8 @@ struct copy {
 	struct items sending;	/* items that may have requests to send */
 	struct items writers;	/* items that write to a local file */
 	u_int open;		/* items that hold or await a handle or fd */
-	u_int open_max;		/* most of them now */
-	u_int open_limit;	/* most of them ever */
+	u_int open_max;		/* its current limit */
+	u_int open_limit;	/* its upper limit */
 	u_int descriptors;	/* that it may use */
 	int refused;		/* 1: one was deferred, and none opened since */
 	u_int unreported;	/* items that ended, but are not reported */
@@ -120,8 +120,8 @@ struct copy {
 extern const struct item_ops copy_dir_ops, copy_file_ops;
 
 /*
- * Makes an item, and adds it to its parent behind `after`, or if that is NULL
- * as its last child.
+ * Creates an item, and adds it to its parent after the child `after`, or if
+ * that is NULL as its last child.
  */
 struct item *copy_item_new(struct copy *copy, struct item *parent,
 	    struct item *after, const struct item_ops *ops, const char *src,
@@ -136,7 +136,7 @@ struct item *copy_item_front(struct copy *copy);
 /* Starts an item. */
 void	 copy_item_start(struct item *item);
 
-/* Notes that an item may have something to send, or has not. */
+/* Records that an item may have something to send, or has not. */
 void	 copy_item_queue(struct item *item);
 void	 copy_item_unqueue(struct item *item);
 
@@ -144,55 +144,55 @@ void	 copy_item_unqueue(struct item *item);
 void	 copy_item_defer(struct item *item);
 
 /*
- * Notes why an item can't be copied. The user is told when it ends. Only the
- * first reason counts.
+ * Records why an item cannot be copied. The reason is printed when the item
+ * ends. Only the first reason counts.
  */
 void	 copy_item_fail(struct item *item, const char *fmt, ...)
 	    __attribute__((format(printf, 2, 3)));
 
-/* Notes that an item has ended, and tells its parent. */
+/* Records that an item has ended, and tells its parent. */
 void	 copy_item_end(struct item *item);
 
 /*
- * Tells all items in progress that a stream has been lost; NULL: that the user
- * interrupts. Then those that are not started are dropped.
+ * Tells all items in progress that a stream is lost; NULL: the user interrupts,
+ * so items that are not started are dropped.
  */
 void	 copy_item_stop(struct copy *copy, const struct stream *lost);
 
-/* Reports what has ended, in order, and frees it. */
+/* Reports items that have ended, in order, and frees them. */
 void	 copy_item_report(struct copy *copy);
 
 /* Frees an item and those below it. */
 void	 copy_item_free(struct item *item);
 
 /*
- * Notes that an item will write to a local file until it ends or is deferred.
- * Returns 0, or -1 if it has to wait for another item that does so.
+ * Records that an item will write to a local file until it ends or is deferred.
+ * Returns 0, or -1 if it has to wait for another item that writes to this file.
  */
 int	 copy_item_claim(struct item *item, const struct stat *st);
 
-/* Notes that an item opens a handle or descriptor, or has none any more. */
+/* Records that an item opens a handle or descriptor, or has closed it. */
 void	 copy_item_opened(struct item *item);
 void	 copy_item_closed(struct item *item);
 
-/* Notes that a server has opened a handle. More may be open then. */
+/* Records that a server has opened a handle. The limit may grow. */
 void	 copy_item_granted(struct copy *copy);
 
 /*
- * Notes that a handle or descriptor was refused to an item while `others` of
- * them were open. Returns 1 if the item is to be deferred until fewer are open,
- * and 0 if the refusal is final, as it is if others is 0.
+ * Records that a handle or descriptor was refused to an item while `others`
+ * were open. Returns 1 if the item is to be deferred until fewer are open, and
+ * 0 if the refusal is final, as with `others` 0.
  */
 int	 copy_item_refused(struct item *item, u_int others);
 
 /*
- * Takes note that a path could not be opened here, as errno tells. Returns 1 if
- * the item is to be deferred. Or else it has failed; `what` is for the message.
+ * Handles the failure (errno) to open a local path. Returns 1 if the item is to
+ * be deferred. Otherwise it has failed; `what` is for the message.
  */
 int	 copy_item_not_opened(struct item *item, const char *what,
 	    const char *path);
 
-/* Sets the times of a local path, if a has them. Returns as utimes(2). */
+/* Sets the times of a local path, if a has them. Returns as utimes(2) does. */
 int	 copy_times(const char *path, const Attrib *a);
 
 #endif /* COPY_ITEM_H */

@@ -20,46 +20,46 @@
 #define OPEN_MAX_S	10
 
 /*
- * Time (s) in which a stream that has to reply has to send something; and if
- * nothing else is left to do, or the user has interrupted.
+ * Maximum time (s) between data from a stream with outstanding requests; and if
+ * no other work is left, or the user has interrupted.
  */
 #define SILENT_MAX_S	60
 #define SILENT_END_S	10
 #define SILENT_STOP_S	3
 
-/* Files that can be open at once for each stream, at least */
+/* Minimum number of files that may be open at once for each stream */
 #define SPARE		3
 
-/* Bytes of a file still to be sent, at least, if it is to be seen growing */
+/* Minimum unsent bytes of a file whose growth is to be watched */
 #define GROWS		(4 * 1024 * 1024)
 
-/* Looks at a target that does not grow, and looks that see what can't be */
+/* Maximum polls of a target that does not grow, and of invalid polls */
 #define LOOKS_MAX	6
 #define WRONG_MAX	8
 
-/* Time (s) between two looks, at first and at most */
+/* Time (s) between two polls, at first and at most */
 #define PAUSE_S		0.01
 #define PAUSE_MAX_S	1
 
 u_int copy_streams = 1;		/* -X streams= */
 
 /*
- * A further stream, and the check that it has the same files as the primary:
- * there may be several machines behind a name.
+ * A further stream, and the check that it has the same files as the primary: a
+ * name may stand for several machines.
  *
- * A download asks the stream for the attributes of a source, which have to be
- * those that the primary has told.
+ * A download compares the attributes of a source from the stream with those
+ * from the primary.
  *
  * An upload watches a target that the primary is changing: the stream has to
- * see it grow, and no more of it than the primary sees. A file that does not
- * change can't pass.
+ * see it grow, but never beyond what the primary sees. A file that does not
+ * change never passes.
  */
 struct further {
 	struct item item;	/* of the check; must be the first field */
-	double next_s;		/* no look before that time */
-	double pause_s;		/* time before the last look */
-	u_int targets, looks;	/* targets before, and looks at this one */
-	u_int wrong;		/* looks that saw what can't be */
+	double next_s;		/* no poll before that time */
+	double pause_s;		/* time before the last poll */
+	u_int targets, looks;	/* targets before, and polls of this one */
+	u_int wrong;		/* invalid polls */
 	uint64_t first, last;	/* bytes of the target that the stream saw */
 	uint64_t primary;	/* bytes that the primary saw before `last` */
 
@@ -87,7 +87,7 @@ copy_more_new(void)
 	return more;
 }
 
-/* Starts a note with the name of a program and args, but the first of them. */
+/* Starts a note with a program's name and all its args but the first. */
 static arglist *
 note(const char *name, char *const args[], int is_ssh)
 {
@@ -98,7 +98,7 @@ note(const char *name, char *const args[], int is_ssh)
 	more->is_ssh = is_ssh;
 	addargs(&more->argv, "%s", name);
 	if (is_ssh) {
-		/* In front of others: the first value counts. */
+		/* Put this before others: the first value counts. */
 		addargs(&more->argv, "-oBatchMode=yes");
 		addargs(&more->argv, "-oConnectTimeout=10");
 		addargs(&more->argv, "-oConnectionAttempts=1");
@@ -137,7 +137,7 @@ run_program(char *const argv[], int fd)
 	sigset_t none;
 	int null;
 
-	/* Our handlers would end the first connection. */
+	/* Our signal handlers would end the first connection. */
 	ssh_signal(SIGPIPE, SIG_DFL);
 	ssh_signal(SIGINT, SIG_IGN);
 	ssh_signal(SIGTERM, SIG_DFL);
@@ -150,7 +150,7 @@ run_program(char *const argv[], int fd)
 	    (null = open("/dev/null", O_RDWR)) != -1)
 		(void)dup2(null, STDERR_FILENO);
 	closefrom(STDERR_FILENO + 1);
-	/* Without a terminal, or a program that asks, there is no question. */
+	/* Without a terminal or an askpass program, ssh never prompts. */
 	(void)setsid();
 	setenv("SSH_ASKPASS_REQUIRE", "never", 1);
 	execvp(argv[0], argv);
@@ -158,8 +158,8 @@ run_program(char *const argv[], int fd)
 }
 
 /*
- * Starts a program, with its input and output connected to *fd. It asks
- * nothing, and is silent but at -v. Returns 0, or -1 if that failed.
+ * Starts a program, with its input and output connected to *fd. It never
+ * prompts, and prints only with -v. Returns 0, or -1 on failure.
  */
 static int
 start_program(char *const argv[], int *fd, pid_t *pid)
@@ -176,7 +176,7 @@ start_program(char *const argv[], int *fd, pid_t *pid)
 	(void)setsockopt(sv[0], SOL_SOCKET, SO_NOSIGPIPE, &(int){ 1 },
 	    sizeof(int));
 #endif
-	/* The child takes none before it has handlers of its own. */
+	/* Block signals until the child has its own handlers. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	if ((*pid = fork()) == 0)
@@ -193,9 +193,9 @@ start_program(char *const argv[], int *fd, pid_t *pid)
 }
 
 /*
- * Ends the program of a stream whose descriptors are closed. ssh may take its
- * time. While it logs in, it is let finish: servers refuse hosts that hang up
- * before.
+ * Ends the program of a stream whose descriptors are closed. Does not wait for
+ * ssh. An ssh that is logging in may finish, as servers refuse hosts that hang
+ * up early.
  */
 static void
 end_program(const struct copy_more *more, struct further *x, int logs_in)
@@ -254,8 +254,8 @@ decide(struct further *x, int same)
 }
 
 /*
- * Takes what the primary sees, after the stream: has it seen a change? A target
- * that is not there has no bytes.
+ * Handles the primary's poll, after the stream's: did the target change? A
+ * missing target has no bytes.
  */
 static void
 got_primary(struct request *req, struct reply *reply)
@@ -276,7 +276,7 @@ got_primary(struct request *req, struct reply *reply)
 		decide(x, 0);
 	else if (wrong || x->looks == LOOKS_MAX)
 		leave(x);
-	/* The server may keep what it told for a while. */
+	/* The server may cache its answer for a while. */
 	x->pause_s = MINIMUM(MAXIMUM(2 * x->pause_s, PAUSE_S), PAUSE_MAX_S);
 	x->next_s = monotime_double() + x->pause_s;
 }
@@ -293,7 +293,7 @@ got_target(struct request *req, struct reply *reply)
 	    got_primary, &(struct body){ .path = x->item.dst });
 }
 
-/* Returns 1 if two files may be the same, by what is told of the first. */
+/* Returns 1 if two files may be the same, by the known attributes of a. */
 static int
 is_same(const Attrib *a, const Attrib *b)
 {
@@ -307,7 +307,7 @@ is_same(const Attrib *a, const Attrib *b)
 	    (a->uid == b->uid && a->gid == b->gid));
 }
 
-/* Takes the attributes of a source. */
+/* Checks the attributes of a source. */
 static void
 got_source(struct request *req, struct reply *reply)
 {
@@ -319,9 +319,9 @@ got_source(struct request *req, struct reply *reply)
 }
 
 /*
- * Returns a file that is being copied over the primary, or is copied next, or
- * NULL. The target of an upload has to grow for a while, or not to be there
- * yet: those are further ahead after others came too late.
+ * Returns a file that the primary copies now or next, or NULL. The target of an
+ * upload has to grow for a while, or not to exist yet: after misses, files
+ * further ahead are chosen.
  */
 static const struct item *
 choose(struct copy *copy, u_int targets)
@@ -346,7 +346,7 @@ choose(struct copy *copy, u_int targets)
 	    item : NULL;
 }
 
-/* Goes on with a check. At its end, the stream is up or lost. */
+/* Continues a check. At its end, the stream is up or lost. */
 static void
 look(struct copy *copy, struct further *x)
 {
@@ -367,7 +367,7 @@ look(struct copy *copy, struct further *x)
 	    &(struct body){ .path = x->item.dst });
 }
 
-/* Makes a stream take part in a copy, at the place that its index tells. */
+/* Makes a stream take part in a copy, at its index. */
 static void
 join(struct copy *copy, struct further *x)
 {
@@ -406,7 +406,7 @@ start(struct copy *copy, struct copy_more *more)
 	return 0;
 }
 
-/* Returns the time (s) that a stream has until it is left out. */
+/* Returns how long (s) a stream may be silent before it is dropped. */
 static double
 patience(const struct copy *copy, const struct stream *s)
 {
@@ -423,7 +423,7 @@ patience(const struct copy *copy, const struct stream *s)
 	return SILENT_END_S;
 }
 
-/* Leaves a stream out that is late, and begins to check one that is open. */
+/* Drops a stream that is late, and begins to check one that is open. */
 static void
 tend(struct copy *copy, struct further *x, double now)
 {

@@ -19,16 +19,16 @@
 #include "sftp-check-file.h"
 #include "copy-stream.h"
 
-/* Bytes of the buffer for replies: a message of any length fits twice */
+/* Bytes of the buffer for replies: twice the longest message */
 #define STREAM_IN	(2 * (SFTP_MAX_MSG_LENGTH + 4))
 
 /* Bytes to receive at once while there is a limit (-l) */
 #define LIMITED_READ	(16 * 1024)
 
-/* If this many bytes of a message are missing, no more are received. */
+/* If more bytes than this of a message are missing, read only these. */
 #define MISSING_LARGE	(16 * 1024)
 
-/* Types of replies by that of the request, if that is no STATUS */
+/* Types of replies other than STATUS, by the type of the request */
 static const u_char wanted[SSH2_FXP_EXTENDED + 1] = {
 	[SSH2_FXP_OPEN] = SSH2_FXP_HANDLE,
 	[SSH2_FXP_OPENDIR] = SSH2_FXP_HANDLE,
@@ -47,7 +47,7 @@ by_id(const struct request *a, const struct request *b)
 /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 RB_GENERATE_STATIC(requests_by_id, request, entry, by_id)
 
-/* Ends if what is composed could not be appended. */
+/* Ends the program if data could not be appended. */
 static void
 put(int r)
 {
@@ -93,7 +93,7 @@ stream_free(struct stream *s)
 	free(s);
 }
 
-/* Hands the reply to a request over, which does not wait any more. */
+/* Passes a reply to its request, which is then no longer outstanding. */
 static void
 request_answer(struct request *req, struct reply *reply)
 {
@@ -109,10 +109,10 @@ request_answer(struct request *req, struct reply *reply)
 		s->proven = MAXIMUM(s->proven, s->granted);
 	} else if (req->want == SSH2_FXP_HANDLE) {
 		s->handles--;
-		/* Streams may share the handles, and overtake each other. */
+		/* Streams may share handles, and overtake each other. */
 		if (MINIMUM(copy->most, copy->nstreams) > 1)
 			req->others = req->item->others;
-		/* A server that gave more at once has not run out of them. */
+		/* A server that once gave more has not run out. */
 		else if (req->others < s->proven)
 			req->others = 0;
 	}
@@ -139,7 +139,7 @@ stream_lose(struct stream *s, const char *why)
 		request_answer(req, &reply);
 }
 
-/* A stream can't go on. That is fatal if it is primary. Returns -1. */
+/* A stream has failed. That is fatal if it is primary. Returns -1. */
 static int
 broken(struct stream *s, const char *fmt, ...)
 {
@@ -166,8 +166,8 @@ show_and_limit(struct stream *s, struct bwlimit *limit, size_t len)
 }
 
 /*
- * As write(2). Secondary streams are sockets: if one closes, the copy goes on,
- * without a SIGPIPE.
+ * Like write(2). Secondary streams are sockets: if one closes, the copy
+ * continues, without a SIGPIPE.
  */
 static ssize_t
 send_bytes(const struct stream *s, const void *p, size_t len)
@@ -212,7 +212,7 @@ type_name(u_char type)
 	    names[type - SSH2_FXP_STATUS];
 }
 
-/* Takes apart what follows the id. Returns 0, or -1 if it is malformed. */
+/* Parses the data after the id. Returns 0, or -1 if it is malformed. */
 static int
 parse(const struct request *req, struct sshbuf *m, struct reply *reply)
 {
@@ -221,7 +221,7 @@ parse(const struct request *req, struct sshbuf *m, struct reply *reply)
 	reply->m = m;
 	if (reply->type == SSH2_FXP_STATUS) {
 		r = sshbuf_get_u32(m, &reply->status);
-		/* A status can't stand for what was asked for. */
+		/* A status cannot replace the requested data. */
 		if (reply->status == SSH2_FX_OK &&
 		    req->want != SSH2_FXP_STATUS &&
 		    req->want != SSH2_FXP_NAME)
@@ -236,7 +236,7 @@ parse(const struct request *req, struct sshbuf *m, struct reply *reply)
 	return r == 0 ? 0 : -1;
 }
 
-/* Hands a message of len bytes over. Returns 0, or -1 if it was lost. */
+/* Handles a message of len bytes. Returns 0, or -1 if the stream was lost. */
 static int
 hand_over(struct stream *s, const u_char *p, size_t len)
 {
@@ -254,7 +254,7 @@ hand_over(struct stream *s, const u_char *p, size_t len)
 	}
 	if ((m = sshbuf_from(p, len)) == NULL)
 		fatal_f("sshbuf_from failed");
-	/* Nobody has asked for what was sent ahead. */
+	/* The program does not wait for requests sent ahead. */
 	if (copy_ahead_keep(s->conn, m)) {
 		sshbuf_free(m);
 		return 0;
@@ -281,7 +281,7 @@ hand_over(struct stream *s, const u_char *p, size_t len)
 	return s->state == STREAM_LOST ? -1 : r;
 }
 
-/* Hands all whole messages over. Returns 0, or -1 if the stream was lost. */
+/* Handles all whole messages. Returns 0, or -1 if the stream was lost. */
 static int
 take_messages(struct stream *s)
 {
@@ -308,7 +308,7 @@ stream_read(struct stream *s)
 
 	if (have >= 4)
 		missing = 4 + PEEK_U32(s->in + s->in_at) - have;
-	/* There has to be room behind what is there. */
+	/* The buffer needs free space at its end. */
 	if (have == 0 || STREAM_IN - s->in_end <
 	    MAXIMUM(missing, STREAM_IN / 2)) {
 		memmove(s->in, s->in + s->in_at, have);
@@ -316,7 +316,7 @@ stream_read(struct stream *s)
 		s->in_end = have;
 	}
 	want = STREAM_IN - s->in_end;
-	/* The next message then begins where the buffer does. */
+	/* Read only these, so the next message starts the buffer. */
 	if (missing > MISSING_LARGE)
 		want = missing;
 	if (s->conn->limit_kbps > 0)
@@ -350,7 +350,7 @@ handle_free(struct handle *h)
 	h->p = NULL;
 }
 
-/* Starts to compose a request, which end() is to be called for. */
+/* Starts to compose a request; end() completes it. */
 static struct request *
 begin(struct stream *s, struct item *item, u_char type, copy_got *got)
 {
@@ -370,7 +370,7 @@ begin(struct stream *s, struct item *item, u_char type, copy_got *got)
 	return req;
 }
 
-/* Sets its length, and counts it, now that all of it is there. */
+/* Sets the length of the complete request, and counts it. */
 static void
 end(struct request *req)
 {
@@ -389,7 +389,7 @@ end(struct request *req)
 	sftp_inflight_ask(&s->conn->depth, req->len);
 }
 
-/* Appends what a request of a type has behind its path or handle. */
+/* Appends the fields of a request of a type after its path or handle. */
 static void
 put_rest(struct request *req, u_char type, const struct body *b)
 {
@@ -461,7 +461,7 @@ copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	req->offset = offset;
 	put(sshbuf_put_string(s->out, h->p, h->len));
 	put(sshbuf_put_u64(s->out, offset));
-	/* The data goes where it will be sent from, behind its length. */
+	/* Read the data straight into the send buffer, after its length. */
 	put(sshbuf_reserve(s->out, 4 + len, &p));
 	do {
 		n = pread(fd, p + 4, len, offset);

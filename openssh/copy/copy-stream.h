@@ -9,21 +9,21 @@
 #include "copy-item.h"
 
 /*
- * A stream is an sftp session that never waits: requests go into a buffer, and
- * each reply is handed to the request that it answers.
+ * A stream is an sftp session that never blocks: requests go into a buffer, and
+ * each reply is passed to its request.
  */
 
-/* A server's name for what it has opened; p is NULL if there is none. */
+/* A server's name for an open file; p is NULL if there is none. */
 struct handle {
 	u_char *p;
 	size_t len;
 };
 
-/* A reply, taken apart */
+/* A parsed reply */
 struct reply {
 	u_char type;		/* SSH2_FXP_* */
 	u_int status;		/* SSH2_FX_*; OK if the type is not STATUS */
-	const u_char *data;	/* the handle, or what was read */
+	const u_char *data;	/* the handle, or the data read */
 	size_t len;		/* bytes of data */
 	Attrib a;		/* if the type is ATTRS */
 	struct sshbuf *m;	/* the rest of NAME and EXTENDED_REPLY */
@@ -32,14 +32,14 @@ struct reply {
 
 struct request;
 
-/* Takes the reply to a request. Never waits. */
+/* Handles the reply to a request. Never blocks. */
 typedef void copy_got(struct request *req, struct reply *reply);
 
-/* A request that has not been answered */
+/* An outstanding request */
 struct request {
 	RB_ENTRY(request) entry;
 	u_int id;
-	u_char want;		/* type of the reply, if nothing goes wrong */
+	u_char want;		/* type of the reply on success */
 	struct item *item;	/* what it is for */
 	struct stream *stream;
 	size_t at;		/* its offset in stream->out, at first */
@@ -53,7 +53,7 @@ struct request {
 RB_HEAD(requests_by_id, request);
 
 enum stream_state {
-	STREAM_OPENING,		/* its server has not introduced itself */
+	STREAM_OPENING,		/* its server has not sent VERSION */
 	STREAM_UNCHECKED,	/* it may not have the same files */
 	STREAM_UP,
 	STREAM_LOST
@@ -64,12 +64,12 @@ struct stream {
 	u_int index;		/* in copy->streams */
 	int primary;		/* 1: its loss is fatal */
 	enum stream_state state;
-	struct sshbuf *out;	/* requests that are not sent yet */
-	u_char *in;		/* STREAM_IN bytes: replies not handled yet */
+	struct sshbuf *out;	/* unsent requests */
+	u_char *in;		/* STREAM_IN bytes: unhandled replies */
 	size_t in_at, in_end;	/* offsets of the first byte and the end */
 	struct requests_by_id requests;
 	u_int outstanding;	/* number of requests without a reply */
-	u_int handles;		/* that it has asked for, or has */
+	u_int handles;		/* requested or open */
 	u_int granted;		/* that it has */
 	u_int proven;		/* most of these at a time */
 	uint64_t unrequested;	/* bytes of the files that began on it */
@@ -79,37 +79,37 @@ struct stream {
 };
 
 /*
- * Makes a stream of a session. Its descriptors do not block until
- * stream_free(). One that is not primary sends INIT, and is open once its
- * server has introduced itself.
+ * Creates the stream of a session. Its descriptors do not block until
+ * stream_free(). A further stream sends INIT, and is open when its server has
+ * sent VERSION.
  */
 struct stream *stream_new(struct sftp_conn *conn, u_int index, int primary);
 
 /* Frees a stream, which has no outstanding requests. NULL is fine. */
 void	 stream_free(struct stream *s);
 
-/* Sends as much as the descriptor takes. Returns 0, or -1 if it was lost. */
+/* Sends as much as the descriptor accepts. Returns 0, or -1 if it was lost. */
 int	 stream_write(struct stream *s);
 
 /*
- * Receives what there is, once, and hands over the replies. Returns 0, or -1 if
+ * Receives available data once, and handles the replies. Returns 0, or -1 if
  * the stream was lost.
  */
 int	 stream_read(struct stream *s);
 
 /*
- * Notes that the stream can't be used any more, for a reason (NULL: none that
- * has to be told). Answers all outstanding requests with `lost` set.
+ * Records that the stream is lost, for a reason (NULL: print none). Answers all
+ * outstanding requests with `lost` set.
  */
 void	 stream_lose(struct stream *s, const char *why);
 
-/* Keeps the handle that a reply has. */
+/* Stores the handle of a reply. */
 void	 handle_take(struct handle *h, const struct reply *reply);
 
 /* Frees a handle, if there is one. */
 void	 handle_free(struct handle *h);
 
-/* What a request has behind its id, in this order: 0 if its type has none */
+/* The fields of a request after its id, in order: 0 if its type has none */
 struct body {
 	const char *extension;	/* name of an EXTENDED request */
 	const char *path;	/* either this, */
@@ -122,8 +122,8 @@ struct body {
 };
 
 /*
- * Appends a request of a type to what the stream sends, for an item whose
- * got() takes the reply, and counts it in item->inflight. Neither waits nor
+ * Appends a request of a type to the stream's send buffer, for an item whose
+ * got() handles the reply, and counts it in item->inflight. Never blocks or
  * fails.
  */
 void	 copy_send(struct stream *s, struct item *item, u_char type,
@@ -131,28 +131,28 @@ void	 copy_send(struct stream *s, struct item *item, u_char type,
 
 /*
  * The same for a WRITE of up to len bytes of a local file, from an offset.
- * Returns the bytes that it had. If that is 0, at its end, or -errno, as they
- * could not be read, nothing is sent.
+ * Returns the number of bytes read. If this is 0 (end of file) or -errno (read
+ * error), nothing is sent.
  */
 ssize_t	 copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	    const struct handle *h, uint64_t offset, int fd, size_t len);
 
 /*
  * copy-more.c: further streams of a connection (-X streams=N). They are started
- * for the first copy that has a use for them, and serve later ones. Each is
- * used once it has been shown to have the same files as the primary. Whatever
- * goes wrong with one, the copy goes on without it.
+ * for the first copy that can use them, and serve later copies. Each is used
+ * after a check that it has the same files as the primary. If one fails, the
+ * copy continues without it.
  */
 
-/* Returns what starts them, or NULL if no program was noted. */
+/* Returns their state, or NULL if no program was noted. */
 struct copy_more *copy_more_new(void);
 
 /* Ends them; NULL is fine. */
 void	 copy_more_free(struct copy_more *more);
 
 /*
- * Starts those that are missing, if the copy has a use for them, leaves out
- * those that are late, and begins to check those that are open.
+ * Starts missing streams if the copy can use them, drops late streams, and
+ * begins to check open ones.
  */
 void	 copy_more_tend(struct copy *copy);
 

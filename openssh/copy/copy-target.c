@@ -59,14 +59,14 @@ target_open_here(struct file *f)
 	return -1;
 }
 
-/* Asks for the target to be opened at a server. */
+/* Sends the OPEN of a target at a server. */
 static void
 open_there(struct file *f)
 {
 	const struct copy *copy = f->item.copy;
 	u_int flags = SSH2_FXF_WRITE | SSH2_FXF_CREAT;
 
-	/* Nothing but what is behind its end can be appended to a file. */
+	/* With APPEND, only data after the end of the file can be written. */
 	f->appends = copy->flags.resume == 1 && f->next == f->have;
 	if (f->appends)
 		flags |= SSH2_FXF_APPEND;
@@ -76,7 +76,7 @@ open_there(struct file *f)
 	file_open(f, f->target, flags, file_got_handle);
 }
 
-/* The first bytes of the target are there, and stay. */
+/* Records that the first bytes of the target stay. */
 static void
 file_keep(struct file *f, uint64_t keep)
 {
@@ -92,20 +92,20 @@ keep_all(struct file *f)
 	    f->have);
 }
 
-/* Takes the handle of a target that is to be compared. */
+/* Handles the OPEN of a target that is to be compared. */
 static void
 got_compared(struct request *req, struct reply *reply)
 {
 	struct file *f = file_of(req->item);
 
-	/* What can't be read is copied whole. */
+	/* A target that cannot be read is copied whole. */
 	if (reply->type != SSH2_FXP_HANDLE)
 		open_there(f);
 	else if (file_opened(f, req, reply))
 		copy_compare(f);
 }
 
-/* Takes the attributes of a target that is to be resumed. */
+/* Handles the attributes of a target that is to be resumed. */
 static void
 got_target(struct request *req, struct reply *reply)
 {
@@ -198,7 +198,7 @@ got_fsync(struct request *req, struct reply *reply)
 	file_check(file_of(req->item));
 }
 
-/* Completes a target at a server: cut to a size, unless it is UINT64_MAX. */
+/* Completes a target at a server: truncates it unless size is UINT64_MAX. */
 static void
 finish_there(struct file *f, uint64_t size)
 {
@@ -225,7 +225,7 @@ finish_there(struct file *f, uint64_t size)
 		copy_send(s, &f->item, SSH2_FXP_EXTENDED, got_fsync, &b);
 }
 
-/* Sets the permissions and times of a target here. */
+/* Sets the permissions and times of a local target. */
 static void
 set_attributes(const struct file *f)
 {
@@ -268,7 +268,7 @@ target_finish(struct file *f)
 	const struct copy_flags *flags = &f->item.copy->flags;
 	int bad = file_is_bad(f);
 	uint64_t there = MINIMUM(f->ended, file_there(f));
-	/* Not all servers know EXCL; what is behind a gap goes. */
+	/* Not all servers support EXCL; remove data after a gap. */
 	int cut = flags->inplace || f->home->index != 0 || (bad &&
 	    (flags->resume || f->many || there < f->data_end));
 

@@ -20,8 +20,8 @@ progress_rate_init(struct progress_rate *p)
 }
 
 /*
- * Adds a sample, or replaces the last one if that is too recent: a terminal
- * that is being resized makes many.
+ * Adds a sample, or replaces the last one if it is too recent: resizing a
+ * terminal makes many samples.
  */
 static void
 add(struct progress_rate *p, double now_s, uint64_t bytes)

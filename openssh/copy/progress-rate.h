@@ -5,22 +5,22 @@
 #define PROGRESS_RATE_H
 
 /*
- * The rate of the last seconds, which a meter shows while it runs. A mean over
- * the whole, or one that ages, still tells of a start or a stall long ago.
- * Pure: times are seconds of a clock that doesn't step back, counts are bytes.
+ * The rate of the last seconds, for a running progress meter. A mean over the
+ * whole transfer, or a decaying one, would still show an old stall. Pure: times
+ * are seconds of a clock that never steps back, counts are bytes.
  */
 
-/* Seconds that the rate is of */
+/* Seconds that the rate covers */
 #define PROGRESS_RATE_S		5.0
 
-/* Seconds that two samples are apart at least */
+/* Minimum seconds between two samples */
 #define PROGRESS_RATE_STEP_S	0.5
 
 /* Samples in PROGRESS_RATE_S, and one on either side */
 #define PROGRESS_RATE_SAMPLES	12
 
 struct progress_rate {
-	u_int count;		/* samples ever */
+	u_int count;		/* number of samples so far */
 	struct {
 		double s;
 		uint64_t bytes;
@@ -31,9 +31,9 @@ struct progress_rate {
 void	 progress_rate_init(struct progress_rate *p);
 
 /*
- * Notes that `bytes` bytes have been transferred by now_s. Returns the rate
- * (bytes/s) since the latest call that is at least PROGRESS_RATE_S ago, or
- * since the first one. 0 if nothing came or no time has passed.
+ * Records that `bytes` bytes have been transferred by now_s. Returns the rate
+ * (bytes/s) since the latest call at least PROGRESS_RATE_S ago, or since the
+ * first call. Returns 0 if no bytes came or no time has passed.
  */
 uint64_t progress_rate(struct progress_rate *p, double now_s,
 	    uint64_t bytes);

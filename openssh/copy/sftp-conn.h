@@ -12,8 +12,8 @@
 #include "sftp-inflight.h"
 
 /*
- * What scp, sftp and sftp-client.c have of the copy engine: a session, copies,
- * options, the requests that are sent with INIT, and further streams.
+ * The copy engine for scp, sftp and sftp-client.c: sessions, copies, options,
+ * requests that are sent with INIT, and further streams.
  */
 
 struct copy_ahead;
@@ -25,14 +25,14 @@ struct copy_flags {
 	int preserve, resume, fsync, inplace, print, follow;
 };
 
-/* Value of `resume` besides 0 and 1: keep what the source begins with (-Z) */
+/* Value of `resume` besides 0 and 1: keep the part equal to the source (-Z) */
 #define COPY_RESUME_CHECKED	2
 
-/* An sftp session: known to sftp-client.c and the copy engine. */
+/* An sftp session. Only sftp-client.c and the copy engine access it. */
 struct sftp_conn {
-	int fd_in;		/* descriptor that replies come from */
-	int fd_out;		/* descriptor that requests go to */
-	u_int download_buflen;	/* bytes that a READ asks for */
+	int fd_in;		/* descriptor for replies */
+	int fd_out;		/* descriptor for requests */
+	u_int download_buflen;	/* bytes of data of a READ */
 	u_int upload_buflen;	/* bytes of data in a WRITE */
 	u_int num_requests;	/* requests in flight, for upstream's loops */
 	u_int version;		/* of the protocol */
@@ -55,79 +55,77 @@ struct sftp_conn {
 	struct sftp_inflight depth;	/* bytes that may be in flight */
 	struct copy_ahead *ahead;	/* requests sent with INIT, or NULL */
 	struct copy_more *more;	/* further streams, or NULL */
-	uint64_t handles;	/* most open, by limits@openssh.com; 0: any */
+	uint64_t handles;	/* most open, by limits@openssh.com; 0: none */
 };
 
-/* copy-engine.c: what sftp_download() and the like do with version 3 */
+/* copy-engine.c: what sftp_download() and so on do with version 3 */
 
-/* Starts what the engine knows of a connection whose options are set. */
+/* Initializes the engine's state of a connection whose options are set. */
 void	 copy_init(struct sftp_conn *conn, u_int num_requests);
 
-/* Frees what the engine has of a connection; NULL is fine. */
+/* Frees the engine's state of a connection; NULL is fine. */
 void	 copy_free(struct sftp_conn *conn);
 
 /*
- * Copies the file src to dst. Each is at the server that from or to is
- * connected to, or here if that is NULL. a has attributes of a src that is not
- * here; NULL: they are asked for. Returns 0, or -1 after an error that it has
- * logged.
+ * Copies the file src to dst. Each is at the server of the connection from or
+ * to, or local if this is NULL. a has attributes of a remote src; NULL: request
+ * them. Returns 0, or -1 after an error that it has logged.
  */
 int	 copy_run_file(struct sftp_conn *from, struct sftp_conn *to,
 	    const char *src, const char *dst, const Attrib *a,
 	    const struct copy_flags *flags);
 
-/* The same for a directory and all that is in it */
+/* The same for a directory and all its contents */
 int	 copy_run_tree(struct sftp_conn *from, struct sftp_conn *to,
 	    const char *src, const char *dst, const Attrib *a,
 	    const struct copy_flags *flags);
 
 /*
- * Takes an option of scp and sftp, as it follows -X. Returns 1, or 0 if it is
- * none of the engine's. A bad value is fatal.
+ * Parses an option of scp and sftp, as given with -X. Returns 1, or 0 if it is
+ * not the engine's. A bad value is fatal.
  */
 int	 copy_option(const char *option);
 
 /*
- * copy-ahead.c: requests that a program will make first of all. They are sent
- * with INIT, and so cost no round trip of their own. They change nothing at the
- * server. When the program makes one of them, it gets the reply to this one.
+ * copy-ahead.c: the first requests of a program. They are sent with INIT, so
+ * they take no round trip of their own. They change nothing at the server. When
+ * the program makes such a request, it gets the early reply.
  */
 
 extern int copy_ahead_off;	/* 1: none are sent (-X ahead=no) */
 
 /*
- * Notes a request of a type that has a path only, for the connection that
- * sftp_init() makes next. Paths that the server has to expand are left out.
+ * Notes a request of a type with only a path, for the next connection of
+ * sftp_init(). Ignores paths that the server has to expand.
  */
 void	 copy_ahead_want(u_char type, const char *path);
 
 /* Composes the next request sent with INIT. Returns 1, or 0 if none is left. */
 int	 copy_ahead_next(struct sftp_conn *conn, struct sshbuf *m);
 
-/* Returns 1 if the request m need not be sent, as it was sent ahead, else 0. */
+/* Returns 1 if the request m was already sent ahead, else 0. */
 int	 copy_ahead_take(struct sftp_conn *conn, const struct sshbuf *m);
 
 /* Puts a reply that came early into m. Returns 1, or 0 if there is none. */
 int	 copy_ahead_give(struct sftp_conn *conn, struct sshbuf *m);
 
-/* Keeps a reply to a request that was sent ahead. Returns 1 if m is one. */
+/* Keeps m if it is a reply to a request sent ahead. Returns 1 if so. */
 int	 copy_ahead_keep(struct sftp_conn *conn, const struct sshbuf *m);
 
 /* Frees what is left; NULL is fine. */
 void	 copy_ahead_free(struct copy_ahead *ahead);
 
-/* copy-more.c: the program of further streams */
+/* copy-more.c: the program for further streams */
 
 /*
- * Notes what is about to be started, or was started, for the connection that
- * sftp_init() makes next: the program ssh, with the options in args but the
- * first. host, user and port are those of scp's do_cmd(); user may be NULL and
- * port -1.
+ * Notes the program of the next connection of sftp_init(), before or after its
+ * start: ssh with all options in args but the first. host, user and port are
+ * those of scp's do_cmd(); user may be NULL and port -1.
  */
 void	 copy_program_ssh(const char *ssh, char *const args[],
 	    const char *host, const char *user, int port);
 
-/* The same for a command. It is ssh, or else a server (-D). */
+/* The same for a command, which is ssh or a server (-D). */
 void	 copy_program(char *const argv[], int is_ssh);
 
 /* Number of streams that a copy may have: 1 to COPY_STREAMS_MAX */

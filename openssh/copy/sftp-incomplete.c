@@ -17,11 +17,11 @@
 #include "xmalloc.h"
 #include "sftp-incomplete.h"
 
-#define INCOMPLETE_MAX	512	/* most that are named */
+#define INCOMPLETE_MAX	512	/* most names */
 
 /*
- * Lines to print. A signal handler finds a line whole or not at all: it is set
- * once it is ready, and freed after it has been taken out.
+ * Lines to print. A signal handler sees only whole lines: a line is set when it
+ * is ready, and freed after it has been removed.
  */
 static char *volatile lines[INCOMPLETE_MAX];
 

@@ -5,13 +5,13 @@
 #define SFTP_INCOMPLETE_H
 
 /*
- * Prints which files of a tree are incomplete if the process ends. Their names
- * are kept ready to print, as a signal handler may do that.
+ * Prints which files of a tree are incomplete if the process ends. The names
+ * are kept ready, because a signal handler may print them.
  */
 
 /*
- * Notes that the file at path is incomplete from now on. Returns a number for
- * the functions below, which take -1, too; -1 if there is no place left.
+ * Records that the file at path is incomplete from now on. Returns a number for
+ * the functions below, or -1, which they accept, if the table is full.
  */
 int	 sftp_incomplete_begin(const char *path);
 

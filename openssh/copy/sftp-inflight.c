@@ -24,7 +24,7 @@ sftp_inflight_init(struct sftp_inflight *inflight, u_int fixed, uint32_t base,
 	memset(inflight, 0, sizeof(*inflight));
 	inflight->fixed = fixed;
 	inflight->most = most;
-	/* What was asked for waits in a file at the server: no memory. */
+	/* The requested data waits in a file at the server, not in memory. */
 	window_init(&inflight->cw, base, 1, us(now_s));
 }
 
@@ -34,11 +34,11 @@ sftp_inflight_opened(struct sftp_inflight *inflight, double asked_s,
 {
 	uint64_t rtt_us;
 
-	/* A clock that stood or stepped back says nothing. */
+	/* Ignore a clock that stood or stepped back. */
 	if (now_s <= asked_s)
 		return;
 	rtt_us = MAXIMUM(us(now_s - asked_s), 1);
-	/* With data in flight the reply had to wait behind it. */
+	/* With data in flight, the reply had to wait for it. */
 	if (inflight->asked == 0 || inflight->rtt_us == 0 ||
 	    rtt_us < inflight->rtt_us)
 		inflight->rtt_us = rtt_us;

@@ -7,16 +7,16 @@
 #include "window-control.h"
 
 /*
- * How many bytes one sftp session may have asked for that are not yet written.
+ * Limits the bytes of a session that are requested and not yet written.
  * Requests are credit for the other end's data, so the controller of a
- * channel's window says how many. The round trip time is the time that it took
- * to open the file, when nothing else is in flight. Pure: times are seconds
+ * channel's window sets the limit. The round trip time is the time to open a
+ * file when nothing else is in flight. Pure: times are seconds
  * (monotime_double()).
  */
 struct sftp_inflight {
 	u_int fixed;		/* requests that the user set; 0: none set */
 	uint64_t rtt_us;	/* round trip time; 0: unknown */
-	uint64_t asked;		/* bytes, by all files, and not yet written */
+	uint64_t asked;		/* bytes of all files, not yet written */
 	uint64_t most;		/* bytes, limit on the depth */
 	struct window_control cw;
 };
@@ -25,34 +25,34 @@ struct sftp_inflight {
 #define SFTP_INFLIGHT_STOCK	64
 #define SFTP_INFLIGHT_BASE	(SFTP_INFLIGHT_STOCK * 255 * 1024)
 
-/* Bytes that all sessions together have in flight at most */
+/* Maximum bytes in flight of all sessions together */
 #define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024)
 
-/* Bytes that a request counts at least: it takes memory, too. */
+/* Minimum bytes that a request counts: it takes memory, too. */
 #define SFTP_INFLIGHT_LEAST	4096
 
 /*
- * Starts at time now_s with a fixed number of requests, or if that is 0 with as
- * many as the path takes: for `base` to `most` bytes.
+ * Starts at time now_s with a fixed number of requests. If this is 0, the
+ * number follows the path, for `base` to `most` bytes.
  */
 void	 sftp_inflight_init(struct sftp_inflight *inflight, u_int fixed,
 	    uint32_t base, uint64_t most, double now_s);
 
-/* Notes that a file was open at now_s that was asked for at asked_s. */
+/* Records that an OPEN sent at asked_s was answered at now_s. */
 void	 sftp_inflight_opened(struct sftp_inflight *inflight, double asked_s,
 	    double now_s);
 
-/* Notes that a reply with len bytes of data came at now_s. */
+/* Records that a reply with len bytes of data came at now_s. */
 void	 sftp_inflight_got(struct sftp_inflight *inflight, size_t len,
 	    double now_s);
 
 /* Returns the controller's target (bytes), at most `most`. */
 uint64_t sftp_inflight_depth(const struct sftp_inflight *inflight);
 
-/* Notes that a request for len bytes is sent. */
+/* Records that a request for len bytes is sent. */
 void	 sftp_inflight_ask(struct sftp_inflight *inflight, size_t len);
 
-/* Notes that its data has been written, or is not wanted any more. */
+/* Records that its data has been written, or is no longer wanted. */
 void	 sftp_inflight_end(struct sftp_inflight *inflight, size_t len);
 
 /* Returns 1 if one more request for len bytes may be sent. */

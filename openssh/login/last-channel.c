@@ -16,7 +16,7 @@
 #include "packet.h"
 #include "ssh2.h"
 
-static int last = -1;		/* the server's number of it, or -1 */
+static int last = -1;		/* the server's number, or -1 */
 static u_int last_remote;	/* the client's number */
 
 void
@@ -36,7 +36,7 @@ last_channel_id(struct ssh *ssh)
 
 	if (last == -1 || (c = channel_lookup(ssh, last)) == NULL)
 		return LAST_CHANNEL_ID;
-	/* Not another channel that has got its number since. */
+	/* Not another channel that has since received its number. */
 	if (strcmp(c->ctype, "session") != 0 || !c->have_remote_id ||
 	    c->remote_id != last_remote)
 		return LAST_CHANNEL_ID;
@@ -53,7 +53,7 @@ last_channel_may(const struct ssh *ssh)
 void
 last_channel_begin(struct ssh *ssh, Channel *c)
 {
-	/* Behind the session's first data its answer would take longer. */
+	/* After the session's first data, its answer would be late. */
 #ifdef KEX_HAS_PING
 	if ((ssh->kex->flags & KEX_HAS_PING) != 0)
 		channel_probe_opened(ssh, c);

@@ -12,10 +12,9 @@ struct Channel;
 struct ssh;
 
 /*
- * Requests for "the channel that I have just opened", which a client sends
- * right behind the opening of a session, before the server has told the
- * channel's number (PROTOCOL.channels). The server announces that it takes
- * them.
+ * Requests for "the channel that I have just opened". A client sends them right
+ * after the opening of a session, before it knows the server's channel number
+ * (PROTOCOL.channels). The server announces that it accepts them.
  */
 
 /*
@@ -24,7 +23,7 @@ struct ssh;
  */
 #define BDP_LAST_CHANNEL	"last-channel@" BDP_DOMAIN
 
-/* In kex->flags: the server has announced that. */
+/* In kex->flags: the server has announced this. */
 #define KEX_HAS_LAST_CHANNEL	0x20000
 
 /* The recipient of such a request; no channel has this number. */
@@ -33,29 +32,29 @@ struct ssh;
 /* In the server */
 
 /*
- * Notes how the client's latest opening of a channel of type ctype ended: in
- * channel c, or in none (NULL).
+ * Records the result of the client's latest opening of a channel of type ctype:
+ * channel c, or NULL for none.
  */
 void	 last_channel_opened(const struct Channel *c, const char *ctype);
 
 /*
- * Returns the number of the session that the client's latest opening has made,
- * or LAST_CHANNEL_ID if it has made none, or if the session has gone.
+ * Returns the number of the session that the client's latest opening created,
+ * or LAST_CHANNEL_ID if it created none or the session has ended.
  */
 u_int	 last_channel_id(struct ssh *ssh);
 
 /* In the client */
 
-/* Returns 1 if the server takes such requests, else 0. */
+/* Returns 1 if the server accepts such requests, else 0. */
 int	 last_channel_may(const struct ssh *ssh);
 
 /*
- * Lets requests for a channel whose opening was sent go to the last one. Asks
- * the server for the round trip before them.
+ * Makes requests for a channel whose opening was sent go to the last channel.
+ * Sends an RTT probe before them.
  */
 void	 last_channel_begin(struct ssh *ssh, struct Channel *c);
 
-/* Ends that: the channel waits for its number again. */
+/* Ends this: the channel waits for its number again. */
 void	 last_channel_end(struct Channel *c);
 
 #endif /* LAST_CHANNEL_H */

@@ -8,29 +8,29 @@ struct ssh;
 
 /*
  * A client may send authentication requests before the replies to earlier ones
- * (RFC 4252, 5.1). ssh sends SSH2_MSG_SERVICE_REQUEST, the request "none" and
- * the query for its first key in one flight to servers that are known to read
- * them in order. Nothing is signed before the server has accepted the key.
+ * (RFC 4252, 5.1). ssh pipelines SSH2_MSG_SERVICE_REQUEST, the request "none"
+ * and the query for its first key to servers that are known to read them in
+ * order. Nothing is signed before the server has accepted the key.
  */
 
 /*
- * Returns 1 if the software with this identification string ("SSH-2.0-...")
- * is known to answer such requests one by one, else 0. Pure.
+ * Returns 1 if the software with this identification string ("SSH-2.0-...") is
+ * known to answer pipelined requests one by one, else 0. Pure.
  */
 int	 login_pipeline_peer(const char *banner);
 
 /*
- * Returns 1 if an authentication method is tried only with credentials, and
- * there are none, else 0: GSSAPI without a ticket.
+ * Returns 1 if an authentication method needs credentials and has none (GSSAPI
+ * without a ticket), else 0.
  */
 int	 login_pipeline_is_idle(const char *method);
 
-/* Notes that the login is pipelined. */
+/* Records that the login is pipelined. */
 void	 login_pipeline_begin(struct ssh *ssh);
 
 /*
- * To be called when the client's messages after the login are dispatched: if it
- * was pipelined, late answers are ignored.
+ * Call this when the client's messages after the login are dispatched: after a
+ * pipelined login, late answers are ignored.
  */
 void	 login_pipeline_end(struct ssh *ssh);
 

@@ -137,7 +137,7 @@ bdp_options_get(struct bdp_options *options, struct sshbuf *buf)
 		error_fr(r, "parse");
 		return r;
 	}
-	/* As put: 0 is unset, 1 is "none" */
+	/* As in put: 0 is unset, 1 is "none" */
 	if (max > (uint32_t)WINDOW_MAX_MOST + 1 ||
 	    (max > 1 && max < (uint32_t)WINDOW_MAX_LEAST + 1) ||
 	    (*names != '\0' && tcp_congestion_check(names) != NULL)) {

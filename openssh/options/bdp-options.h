@@ -22,14 +22,14 @@ struct bdp_options {
 };
 
 /*
- * Keywords: as users write them, and as the tables have them. "o" and "s" are
- * the prefixes of readconf.c's opcodes and of servconf.c's.
+ * Keywords, as users write them and as in the tables. "o" and "s" are the
+ * prefixes of readconf.c's opcodes and of servconf.c's.
  */
 #define BDP_OPTIONS(entry) \
 	entry(ChannelWindowMax, "channelwindowmax") \
 	entry(TCPCongestion, "tcpcongestion")
 
-/* Options of ssh in earlier versions: ignored with a debug message */
+/* Options of earlier versions of ssh: ignored with a debug message */
 #define BDP_CLIENT_GONE \
 	{ "quickstart", oDeprecated }, \
 	{ "copyconnections", oDeprecated }, \
@@ -52,9 +52,9 @@ struct bdp_options {
 #define BDP_SERVER_CASES	BDP_OPTIONS(BDP_SERVER_CASE)
 
 /*
- * servconf.c and servconf.h before OpenSSH 10.4: what a Match block sets is
- * copied. sshd's unprivileged process has a copy of the struct, whose strings
- * are not its own: each has to be named here.
+ * servconf.c and servconf.h before OpenSSH 10.4: the settings of a Match block
+ * are copied. The copy in sshd's unprivileged process does not own its strings,
+ * so each string has to be named here.
  */
 #define BDP_COPY_MATCH_INTS	M_CP_INTOPT(bdp.channel_window_max);
 #define BDP_COPY_MATCH_STRINGS	M_CP_STROPT(bdp.tcp_congestion);
@@ -98,9 +98,9 @@ void	 bdp_options_fill(struct bdp_options *options);
 void	 bdp_options_free(struct bdp_options *options);
 
 /*
- * Parses the argument of a keyword, whose case doesn't matter, and sets the
- * option if active is not 0 and the option is unset. Returns NULL, or what is
- * wrong with the argument; the option is then as before.
+ * Parses the argument of a keyword in any case, and sets the option if active
+ * is not 0 and the option is unset. Returns NULL, or a message on what is wrong
+ * with the argument; the option is then unchanged.
  */
 const char *bdp_options_parse(struct bdp_options *options, const char *keyword,
 	     const char *arg, int active);
@@ -119,14 +119,14 @@ void	 bdp_options_copy(struct bdp_options *dst,
 int	 bdp_options_put(const struct bdp_options *options, struct sshbuf *buf);
 
 /*
- * Takes options that were unset from a buffer. Returns 0,
- * SSH_ERR_INVALID_FORMAT if bdp_options_parse() would not take a value, or an
- * SSH_ERR_* code of sshbuf_get*(). On an error the options are as before.
+ * Sets options that were unset from a buffer. Returns 0, SSH_ERR_INVALID_FORMAT
+ * if bdp_options_parse() would refuse a value, or an SSH_ERR_* code of
+ * sshbuf_get*(). On an error the options are unchanged.
  */
 int	 bdp_options_get(struct bdp_options *options, struct sshbuf *buf);
 
 /*
- * Sets the unset options to their defaults, and puts all into effect for a
+ * Sets the unset options to their defaults, and applies all options to a
  * connection whose user has logged in (bdp-apply.c).
  */
 void	 bdp_options_apply(struct ssh *ssh, struct bdp_options *options);

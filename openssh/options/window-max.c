@@ -30,7 +30,7 @@ window_max_parse(const char *arg, int *maxp)
 		*maxp = 0;
 		return NULL;
 	}
-	/* scan_scaled() takes a bare suffix for a zero */
+	/* scan_scaled() reads a bare suffix as zero */
 	if (strpbrk(arg, "0123456789") == NULL ||
 	    scan_scaled((char *)arg, &val) == -1)
 		return "bad number";
@@ -74,8 +74,8 @@ read_limit(const char *path)
 }
 
 /*
- * Returns the least limit of a cgroup and of all above it. Shortens the name of
- * the cgroup.
+ * Returns the smallest limit of a cgroup and of all above it. Shortens the name
+ * of the cgroup.
  */
 static uint64_t
 cgroup_limit(const char *root, const char *mount, char *cgroup,

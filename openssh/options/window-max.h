@@ -5,24 +5,24 @@
 #define WINDOW_MAX_H
 
 /*
- * The option ChannelWindowMax: the most (bytes) that the receive windows of one
- * connection may be, all together.
+ * The option ChannelWindowMax: the maximum sum (bytes) of the receive windows
+ * of a connection.
  */
 
-/* Least and greatest value (bytes): a stock window; what fits an int */
+/* Minimum (bytes): a stock window; maximum: a value that fits an int */
 #define WINDOW_MAX_LEAST	(2 * 1024 * 1024)
 #define WINDOW_MAX_MOST		(1024 * 1024 * 1024)
 
 /*
- * The default is what one buffer can hold, which carries 10 Gbit/s over 100 ms.
- * It is at most the memory divided by this, so that this many connections whose
- * readers all stop still fit.
+ * The default is the maximum size of a buffer, enough for 10 Gbit/s over 100
+ * ms. It is at most the memory divided by this, so that this many connections
+ * fit into it if all their readers stop.
  */
 #define WINDOW_MAX_CONNECTIONS	16
 
 /*
  * Parses a size ("64M", see scan_scaled(3)) into *maxp. "none" is 0: windows
- * stay as they start. Returns NULL, or what is wrong with arg.
+ * keep their initial size. Returns NULL, or what is wrong with arg.
  */
 const char *window_max_parse(const char *arg, int *maxp);
 
@@ -42,7 +42,7 @@ int	 window_max_default(void);
  */
 uint64_t window_max_memory(const char *root, uint64_t phys);
 
-/* Returns that memory (bytes) for this process, UINT64_MAX if unknown. */
+/* Returns this memory (bytes) for this process, UINT64_MAX if unknown. */
 uint64_t window_max_machine(void);
 
 #endif /* WINDOW_MAX_H */

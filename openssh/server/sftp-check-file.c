@@ -28,12 +28,12 @@
 struct source {
 	int fd;			/* descriptor of the file */
 	int in;			/* descriptor of the client's requests, or -1 */
-	int out;		/* descriptor of our replies, or -1 */
+	int out;		/* descriptor for our replies, or -1 */
 };
 
 /*
- * Returns 1 if the client has closed either direction, even if requests that it
- * sent before have not been read.
+ * Returns 1 if the client has closed either direction, even if some of its
+ * requests are still unread.
  */
 static int
 client_gone(const struct source *s)
@@ -50,8 +50,8 @@ client_gone(const struct source *s)
 }
 
 /*
- * Puts the digest of up to len bytes from offset into d, of less where the
- * file ends. *got is the number of bytes that there were.
+ * Puts the digest of up to len bytes from offset into d; fewer at the end of
+ * the file. *got is the number of bytes digested.
  */
 static int
 digest(const struct source *s, uint64_t offset, uint64_t len,
@@ -105,10 +105,10 @@ digest_blocks(const struct source *s, uint64_t start, uint64_t len,
 }
 
 /*
- * Checks what the file is, and takes off *len what lies behind the file's end.
- * The digest of a few bytes tells what they are: only at the end of the file
- * may a block be shorter than SFTP_CHECK_BLOCK_MIN. Returns 0,
- * INVALID_ARGUMENT, or SYSTEM_ERROR with read(2)'s errno.
+ * Checks the type of the file, and limits *len to the end of the file. A digest
+ * of a few bytes reveals them: only at the end of the file may a block be
+ * shorter than SFTP_CHECK_BLOCK_MIN. Returns 0, INVALID_ARGUMENT, or
+ * SYSTEM_ERROR with read(2)'s errno.
  */
 static int
 check_range(int fd, uint64_t start, uint64_t *len, uint32_t block)
@@ -165,7 +165,7 @@ sftp_check_reply(struct sshbuf *m, u_char d[SFTP_CHECK_LEN])
 
 	if ((r = sshbuf_get_cstring(m, &s, NULL)) != 0)
 		return r;
-	/* Of two drafts, one has the extension's name here. */
+	/* One of two drafts has the extension's name here. */
 	if (strcmp(s, "check-file") == 0) {
 		free(s);
 		if ((r = sshbuf_get_cstring(m, &s, NULL)) != 0)

@@ -7,8 +7,8 @@
 struct sshbuf;
 
 /*
- * Digests of a file's content, all of them SHA-256: what the sftp extension
- * check-file needs at both ends (PROTOCOL.sftp).
+ * SHA-256 digests of a file's content, for both ends of the sftp extension
+ * check-file (PROTOCOL.sftp).
  */
 #define SFTP_CHECK_ALG		"sha256"
 #define SFTP_CHECK_LEN		32	/* bytes of a digest */
@@ -41,9 +41,9 @@ int	 sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
 int	 sftp_check_list(const char *list);
 
 /*
- * Takes the one digest from a reply. m is what follows the id, with the name of
- * the extension or without. Returns 0, SSH_ERR_INVALID_FORMAT, or an SSH_ERR_*
- * code of sshbuf_get_cstring().
+ * Parses the only digest of a reply. m has the data after the id, with the name
+ * of the extension or without. Returns 0, SSH_ERR_INVALID_FORMAT, or an
+ * SSH_ERR_* code of sshbuf_get_cstring().
  */
 int	 sftp_check_reply(struct sshbuf *m, u_char d[SFTP_CHECK_LEN]);
 

@@ -7,16 +7,16 @@
 #include <stddef.h>
 
 /*
- * The option TCPCongestion: names of congestion controls, by preference, with
- * commas between them. The default leaves a connection with the system's own.
+ * The option TCPCongestion: a comma-separated list of congestion controls in
+ * order of preference. By default, a connection keeps the system's.
  */
 
-/* Bytes that the kernel takes of a name, with its NUL (TCP_CA_NAME_MAX) */
+/* Maximum bytes of a name in the kernel, with its NUL (TCP_CA_NAME_MAX) */
 #define TCP_CONGESTION_NAME_MAX	16
 
 #define TCP_CONGESTION_DEFAULT	"default"
 
-/* Returns NULL, or what is wrong with a list. */
+/* Returns NULL, or a message on what is wrong with a list. */
 const char *tcp_congestion_check(const char *list);
 
 /*
@@ -28,7 +28,7 @@ const char *tcp_congestion_next(const char *list, char *name, size_t size);
 /*
  * Sets the first congestion control of a list that the kernel allows on the
  * connected socket fd (tcp(7), TCP_CONGESTION), and logs its name. If the
- * kernel allows none, logs that and leaves the connection as it is. Ignores
+ * kernel allows none, logs this and leaves the connection unchanged. Ignores
  * sockets other than TCP silently.
  */
 void	 tcp_congestion_set(int fd, const char *list);

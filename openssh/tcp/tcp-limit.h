@@ -7,28 +7,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which TCP buffer limited what a connection sent, and what to do about it. */
+/* Finds the TCP buffer that limited a sender, and the sysctl to raise. */
 
 /* A buffer that limited this part (%) of the time is worth raising. */
 #define TCP_LIMIT_PERCENT	10
 
-/* What Linux counts of a connection, in us (tcp(7), TCP_INFO) */
+/* Linux's times of a connection, in us (tcp(7), TCP_INFO) */
 struct tcp_limit {
-	uint64_t busy_us;	/* there was something to send */
-	uint64_t rwnd_us;	/* of that: the receiver had no room */
-	uint64_t sndbuf_us;	/* of that: our send buffer had none */
+	uint64_t busy_us;	/* TCP had data to send */
+	uint64_t rwnd_us;	/* of that: the receiver's window was full */
+	uint64_t sndbuf_us;	/* of that: our send buffer was full */
 };
 
 /*
- * Asks the kernel about the TCP connection behind fd. Returns 0, or -1 if it
- * does not tell.
+ * Reads the times of the TCP connection of fd. Returns 0, or -1 if the kernel
+ * does not have them.
  */
 int	 tcp_limit_get(int fd, struct tcp_limit *limit);
 
 /*
- * Writes into buf, of len bytes, which part of the time each of the two buffers
- * limited the connection to `host`, and which sysctl to raise on which host.
- * Returns 1, or 0 if nothing was sent. Pure.
+ * Writes into buf, of len bytes, for which part of the time each of the two
+ * buffers limited the connection to `host`, and which sysctl to raise on which
+ * host. Returns 1, or 0 if nothing was sent. Pure.
  */
 int	 tcp_limit_text(const struct tcp_limit *limit, const char *host,
 	    char *buf, size_t len);

@@ -21,7 +21,7 @@ tcp_path_probe(int fd, struct path_info *path)
 	struct tcp_info ti;
 	socklen_t len = sizeof(ti);
 
-	/* An older kernel leaves what it doesn't have as it is. */
+	/* An older kernel does not write all fields. */
 	memset(&ti, 0, sizeof(ti));
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ti, &len) == 0) {
 		path->rtt_us = ti.tcpi_rtt;

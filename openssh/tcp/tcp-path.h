@@ -8,15 +8,15 @@
 
 #include <stdint.h>
 
-/* What a source says of the path. 0: it doesn't say. */
+/* A source's figures for the path. 0: unknown. */
 struct path_info {
 	uint64_t rtt_us;	/* smoothed round trip time */
-	uint64_t min_rtt_us;	/* least round trip time seen */
+	uint64_t min_rtt_us;	/* minimum round trip time */
 };
 
 /*
- * Asks the kernel about the TCP connection behind fd (tcp(7), TCP_INFO).
- * Returns 0, or -1 if it can't tell, now or later. *path is then all 0.
+ * Reads the path of the TCP connection of fd (tcp(7), TCP_INFO). Returns 0, or
+ * -1 if the kernel never has it. *path is then all 0.
  */
 int	 tcp_path_probe(int fd, struct path_info *path);
 
