@@ -11,8 +11,8 @@
 #define PLAIN_PACKET_MORE	32	/* bytes, at most, beside the payload */
 
 /*
- * Makes a packet as it is on the wire before there are keys (RFC 4253, 6).
- * wire has room for len and PLAIN_PACKET_MORE bytes. Returns the bytes used.
+ * Makes a packet as it is on the wire before there are keys (RFC 4253, 6). wire
+ * holds len + PLAIN_PACKET_MORE bytes. Returns the bytes used.
  */
 static inline size_t
 plain_packet(u_char *wire, u_char type, const u_char *payload, size_t len)

@@ -236,7 +236,7 @@ opened(void)
 	}
 }
 
-/* A relay: SSH's round trip takes over, and nothing is left of the socket's. */
+/* A proxy: SSH's RTT takes over, and the socket's RTT is not used. */
 static void
 relay(int bounded)
 {

@@ -84,7 +84,7 @@ link_init(struct link *l)
 	}
 }
 
-/* Acknowledgements open the congestion window while the queue has room. */
+/* Acknowledgements open the congestion window until the queue is full. */
 static void
 sender_acked(struct link *l, uint64_t acked)
 {

@@ -227,11 +227,11 @@ sources(void)
 		{ 100, 100, 101, 101, 0 },	/* direct */
 		{ 100, 100, 130, 129, 0 },	/* a busy peer */
 		{ 100, 100, 130, 130, 0 },
-		{ 100, 100, 131, 131, 1 },	/* a relay */
+		{ 100, 100, 131, 131, 1 },	/* a proxy */
 		{ 1, 1, 6, 6, 0 },		/* LAN, the same slack */
-		{ 1, 1, 50, 50, 1 },		/* a relay near by */
+		{ 1, 1, 50, 50, 1 },		/* a nearby proxy */
 		{ 180, 100, 400, 101, 0 },	/* queues on a direct path */
-		{ 180, 100, 190, 190, 1 },	/* and with a relay */
+		{ 180, 100, 190, 190, 1 },	/* and with a proxy */
 		{ 100, 0, 120, 120, 0 },	/* the kernel has no least */
 		{ 100, 0, 131, 131, 1 },
 	};

@@ -53,7 +53,7 @@ last_seconds(void)
 	ASSERT_U64_EQ(run(&p, &now, &bytes, 1, 7 * MB), 7 * MB);
 }
 
-/* A terminal that is resized all the time; the ring has room for less. */
+/* A terminal that is resized all the time; the ring holds fewer samples. */
 static void
 many_looks(void)
 {

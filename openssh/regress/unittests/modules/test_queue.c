@@ -176,7 +176,7 @@ run(struct queue *q, u_int seconds)
 	return (q->consumed - before) / 10 / seconds / q->rate;
 }
 
-/* No more than that was held, and the least RTT is the path's. */
+/* No more than that was held, and the minimum RTT is the path's. */
 static void
 fine(const struct queue *q, uint64_t most)
 {
@@ -261,7 +261,7 @@ router(int bounded)
 	end(&q);
 }
 
-/* What the sender's buffers, or a router's, add to the RTT is no relay. */
+/* A longer RTT from the sender's or a router's buffers is no proxy. */
 static void
 direct(int bounded)
 {

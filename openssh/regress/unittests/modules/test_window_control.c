@@ -131,8 +131,8 @@ rule(void)
 }
 
 /*
- * Delivers at a rate for some ms, with a queue of `percent` of the least RTT in
- * what TCP says, or with SSH's own RTT, in which there is none.
+ * Delivers at a rate for some ms, with a queue of `percent` of the minimum RTT
+ * in what TCP says, or with SSH's own RTT, in which there is none.
  */
 static void
 queue(u_int percent, int inband, u_int rate, u_int ms)
