@@ -354,7 +354,7 @@ DAY_HOW = """\
 One SSH connection stays open in virtual time, and the path changes every hour.
 In most hours the connection carries short forwarded connections, a keystroke a
 minute and a burst of data. Some hours have only keepalives, and one has rsync.
-Each hour ends with the same burst over the first path and a minute of
+Each hour ends with the same burst over the first path, then a minute of
 keepalives. The last columns describe the state after that burst. TCP's buffers
 are raised to 512 MiB at both ends. The test requires that each forwarded
 connection is answered, and that the last hour ends like the first."""

@@ -3,15 +3,14 @@ what `make check-tools` measured. Each is a list: title, verdict, the rest."""
 
 from content import bars, fill, grid, steps_of
 
-BUFFERS = {"package": "with TCP's buffers at both ends as the package "
-                      "openssh-bdp-tuning sets them (64 MiB)",
-           "raised": "with TCP's buffers raised to 512 MiB at both ends"}
+BUFFERS = {"package": "those of the package openssh-bdp-tuning (64 MiB)",
+           "raised": "raised to 512 MiB"}
 ENDS = ("stock", "client", "server", "both")
 HOW = """\
-Times are in seconds from Enter to prompt at 1 Gbit/s x 200 ms, without loss,
-{buffers}. "client" has ours at the client only, "server" at the server only.
-"TCP" is the time in which plain TCP transfers the same bytes, without a
-login."""
+Times are in seconds from Enter to prompt at 1 Gbit/s x 200 ms without loss.
+TCP's buffers at both ends are {buffers}. "client" has ours at the client only,
+"server" at the server only. "TCP" is the time in which plain TCP transfers the
+same bytes, without a login."""
 
 
 def measured(rows, tool):
