@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from loopback import BUILD, OURS, PORT, root_place  # noqa: F401
+from loopback import BUILD, OURS, PORT, TOP, root_place  # noqa: F401
 
 WHERE = "/some where/else"
 USER = 1234
@@ -180,3 +180,19 @@ def test_an_option_that_nobody_has(root):
     done = root.run(f"{root.bundle}/bin/ssh", "far", "echo in")
     assert done.returncode == 255
     assert "Bad configuration option: gssapiwrong" in done.stderr
+
+
+def test_bundle_follows_an_update_of_a_library(tmp_path):
+    """Even if the file is older than the bundle, as a package's often is."""
+    (tmp_path / "cc").write_text(f"#!/bin/sh\necho {tmp_path}/lib.a\n")
+    (tmp_path / "cc").chmod(0o755)
+    seen = []
+    for content in ("one", "one", "two"):
+        (tmp_path / "lib.a").write_text(content)
+        os.utime(tmp_path / "lib.a", (0, 0))
+        subprocess.run(["make", "-s", "-C", TOP, f"BUILD={tmp_path}",
+                        f"{tmp_path}/bundle.static"], check=True,
+                       env={**os.environ,
+                            "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+        seen.append(os.stat(tmp_path / "bundle.static").st_mtime_ns)
+    assert seen[0] == seen[1] < seen[2]
