@@ -16,10 +16,10 @@ import net                              # noqa: E402
 import payload                          # noqa: E402
 import peers                            # noqa: E402
 import tools                            # noqa: E402
+from tools import COPY                  # noqa: E402
 
 PORT = 22
 POLL_S = 0.010
-COPY = f"{tools.LAB}/copy"
 
 
 def blocks():
