@@ -481,14 +481,6 @@ def test_incomplete_files_at_once(tmp_path, odd, tool, files, count):
     assert min(files or 65, 65) <= incomplete <= (files or 128)
 
 
-@pytest.mark.parametrize("tool", ["scp", "sftp"])
-@pytest.mark.parametrize("number", ["0", "129", "x", ""])
-def test_wrong_number_of_files(tmp_path, tool, number):
-    status, error = run([f"{OURS}/{tool}", "-X", f"files={number}", "-D",
-                         SERVER, "x:a", "b"], tmp_path)
-    assert status != 0 and "Invalid number of files" in error
-
-
 # What is left incomplete
 
 # Those of the default, and one after the other

@@ -42,8 +42,8 @@ def stopped(pid):
 
 
 @BOTH
-def test_interrupted_tree(place, direction):
-    """^C ends it in a few seconds, though a stream stands still. What is
+def test_interrupt_waits_for_no_hanging_stream(place, direction):
+    """^C ends a tree in a few seconds, though a stream stands still. What is
     incomplete is named."""
     small_files(place)
     client = begin(place, "sftp", direction, "-l80000")
@@ -59,8 +59,8 @@ def test_interrupted_tree(place, direction):
 
 
 @TOOLS
-def test_a_stream_that_opens_at_the_end(place, tool):
-    """It changes nothing. Each time the streams begin later, until none begins
+def test_late_stream_is_ignored(place, tool):
+    """Each time the streams begin later, until none begins
     before the copy has ended."""
     place.source.mkdir()
     for i in range(20):
@@ -78,8 +78,7 @@ def test_a_stream_that_opens_at_the_end(place, tool):
 
 
 @BOTH
-def test_a_stream_that_hangs_in_its_check(place, direction):
-    """The tree's end does not wait for it."""
+def test_tree_waits_for_no_stream_in_its_check(place, direction):
     small_files(place, 40)
     place.serve(more=f"exec {BAD_STREAM.format('silent')} -e")
     began_s = time.monotonic()
@@ -99,9 +98,8 @@ def large(place):
 
 
 @TOOLS
-def test_without_fstat(large, tool):
-    """A server that refuses it says nothing of the source, which is copied
-    once."""
+def test_source_is_copied_once_without_fstat(large, tool):
+    """A server that refuses it says nothing of the source."""
     bare = f"exec {SERVER} -e -l debug -P fstat 2>> {large.path}/log"
     large.serve(first=bare, more=bare)
     assert large.copy(tool, "get", SLOW) == (0, "")
@@ -109,8 +107,8 @@ def test_without_fstat(large, tool):
     assert large.sent() < SIZE + MIB
 
 
-def test_a_source_that_grows(large):
-    """Whenever it is looked at: it is copied once, all the same."""
+def test_growing_source_is_copied_once(large):
+    """Though it grows whenever it is looked at."""
     grows = BAD_STREAM.format(f"grows={shlex.quote(str(large.source))}")
     large.serve(first=f"exec {grows} -e -l debug 2>> {large.path}/log")
     assert large.copy("scp", "get", SLOW) == (0, "")
