@@ -116,7 +116,7 @@ def outcome(here, build, tool, direction, options, make):
 @pytest.mark.parametrize("folder", FOLDERS)
 @TOOLS
 @BOTH
-def test_folders(tmp_path, tool, direction, folder):
+def test_copy_into_odd_folders_is_stocks(tmp_path, tool, direction, folder):
     needs_root()
     for options in ("-r", "-rp"):
         stock, ours = (outcome(tmp_path / "here", build, tool, direction,
@@ -182,9 +182,10 @@ def moved(place, build, direction, *options, source, dest):     # noqa: F811
 
 
 @BOTH
-def test_file_system(place, mounted, direction):        # noqa: F811
-    """Source and target of a tree; of a file that a copy goes on with; and
-    full."""
+def test_copy_on_a_file_system_is_stocks(               # noqa: F811
+        place, mounted, direction):                     # noqa: F811
+    """Of a tree, and of a large file when there is no room. A file is
+    resumed."""
     at, here = mounted
     seen = []
     fill(pathlib.Path(f"{here}/source"))
@@ -221,7 +222,7 @@ def test_file_system(place, mounted, direction):        # noqa: F811
 
 @pytest.mark.parametrize("mounted", ["tmpfs"], indirect=True)
 @BOTH
-def test_folder_of_100_000(place, mounted, direction):  # noqa: F811
+def test_100_000_files_arrive(place, mounted, direction):  # noqa: F811
     """Their names alone are more than a window."""
     at, here = mounted
     os.mkdir(f"{here}/source")

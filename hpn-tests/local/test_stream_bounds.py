@@ -1,6 +1,5 @@
 """Several connections, and what a copy in parts can't have or must not take:
-targets that are odd, a server without fsetstat, few descriptors
-there, a full disk, memory."""
+targets that are odd, a full disk, memory."""
 
 import os
 import stat
@@ -9,7 +8,7 @@ import subprocess
 import pytest
 
 from loopback import Peak, needs_root
-from sftp_tools import SERVER, digests, on_small_disk
+from sftp_tools import digests, on_small_disk
 from stream_place import (BOTH, MIB, SLOW, TOOLS, fill,       # noqa: F401
                           looks_complete, place, tree)
 
@@ -45,32 +44,6 @@ def test_dev_null_is_as_with_one_stream(place):
     said = [place.copy("scp", "get", SLOW, streams=n) for n in (1, 4)]
     assert said[0] == said[1] and said[0][0] == 0
     assert stat.S_ISCHR(os.stat(place.dest).st_mode)
-
-
-@pytest.mark.parametrize("tool,direction", [
-    ("scp", "get"), ("scp", "put"), ("sftp", "put")])
-def test_copy_needs_no_fsetstat(place, tool, direction):
-    """Nor set modes and times of what is open."""
-    fill(place, "file")
-    server = f"exec {SERVER} -e -l debug -P fsetstat 2>> log"
-    place.serve(first=server, more=server)
-    said = []
-    for streams in (1, 4):
-        said.append(place.copy(tool, direction, SLOW, streams=streams))
-        assert digests(place.dest) == digests(place.source)
-        place.dest.unlink()
-    assert said[0] == said[1] and said[0][0] == 0
-
-
-@pytest.mark.parametrize("direction,what", [
-    ("get", "file"), ("put", "file"), ("put", "tree")])
-def test_copy_survives_12_descriptors_at_server(place, direction, what):
-    """Each server has 12."""
-    fill(place, what)
-    place.serve(first="ulimit -n 12", more="ulimit -n 12")
-    assert place.copy("scp", direction, SLOW) == (0, "")
-    assert digests(place.dest) == digests(place.source)
-    assert len(place.pids()) == 4
 
 
 # What there is too little of

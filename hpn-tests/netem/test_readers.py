@@ -34,7 +34,7 @@ def stop_of(t):
 
 @scenario("stopped-reader", **reading("get", {"stop_after": 10**8}, GB,
                                       second_channel=True))
-def test_stopped_reader(scene, measured):
+def test_stopped_reader_holds_one_window(scene, measured):
     """For good: the window of that moment, and other channels go on."""
     t = scene["ours"]
     stop_s, window = stop_of(t)
@@ -52,7 +52,7 @@ STOP = {"stop_after": 3 * 10**8, "stop_s": 5}
 
 @scenario("stopping-reader-get", **reading("get", STOP, GB))
 @scenario("stopping-reader-put", "netem", **reading("put", STOP, GB))
-def test_stopping_reader(scene, measured):
+def test_stopping_reader_has_the_path_again(scene, measured):
     """For 5 s: bounded meanwhile, and the path again 10 RTT after."""
     t, raw = scene["ours"], scene["raw"]
     stop_s, window = stop_of(t)
@@ -74,7 +74,7 @@ SLOW = {"rate": 20 * 10**6}
 
 @scenario("slow-reader-get", **reading("get", SLOW, GB // 4))
 @scenario("slow-reader-put", "netem", **reading("put", SLOW, GB // 4))
-def test_slow_reader(scene, measured):
+def test_slow_reader_has_its_rate(scene, measured):
     """At a sixth of the path's rate: it has its rate, and once that is known
     the backlog is what it was with stock OpenSSH."""
     t = scene["ours"]
@@ -102,7 +102,7 @@ BURSTS = {"burst": 50 * 10**6, "every_s": 1}
 
 @scenario("bursty-reader-get", **reading("get", BURSTS, GB // 2))
 @scenario("bursty-reader-put", "netem", **reading("put", BURSTS, GB // 2))
-def test_bursty_reader(scene, measured):
+def test_bursty_reader_has_its_pace(scene, measured):
     """50 MB at once, each second, of the 119 that the path could bring."""
     t = scene["ours"]
     pace = BURSTS["burst"] / BURSTS["every_s"] / 1e6
@@ -118,7 +118,7 @@ LONG = transfer("10g-50ms", "get", 20 * GB, queue_packets=1000000)
 
 
 @scenario("long-and-large", "netem", ours=LONG)
-def test_long_and_large(scene, measured):
+def test_nothing_creeps_in_20_gb(scene, measured):
     """20 GB: counters pass 2^32 four times, and nothing creeps."""
     t = scene["ours"]
     ramp_s = t.series.at(4 * GB)
