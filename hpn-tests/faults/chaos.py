@@ -166,6 +166,19 @@ class Ends:
                    lambda: set(self.place.processes()) <= self.before,
                    timeout_s)
 
+    def held(self, start, data="client", at=SIZE // 4):
+        """What start() starts, once `at` bytes of data have come from that end
+        and the relay holds the rest; and the relay."""
+        relay = Relay(self.place, [{"from": data, "at": at, "do": "hold"}])
+        self.before.add(relay.process.pid)
+        process = start()
+        assert relay.next()["do"] == "hold"
+        return process, relay
+
+    def held_copy(self, tool, direction, *options):
+        return self.held(lambda: self.start(tool, direction, *options),
+                         "server" if direction == "get" else "client")
+
     def through(self, script, tool, direction, *options):
         """A copy through the relay: its outcome, what was said to the user,
         what the relay has done."""

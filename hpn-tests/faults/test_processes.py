@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from chaos import (COPIES, PORT, SIZE, TIMEOUT, Ends, Relay,   # noqa: F401
+from chaos import (COPIES, PORT, SIZE, TIMEOUT, Ends,          # noqa: F401
                    place, record, runs, sha256, slow, some_line)
 
 SEED = 9
@@ -20,11 +20,7 @@ CLIENTS = ("ssh", "scp", "sftp")
 def stop_midway(ends, names, tool, direction, *options):
     """A copy of which the processes with one of the names are stopped while
     it waits for the relay. The client, and who was stopped."""
-    data = "server" if direction == "get" else "client"
-    relay = Relay(ends.place, [{"from": data, "at": SIZE // 4, "do": "hold"}])
-    ends.before.add(relay.process.pid)
-    client = ends.start(tool, direction, *options)
-    assert relay.next()["do"] == "hold"
+    client, relay = ends.held_copy(tool, direction, *options)
     pids = set(ends.place.processes(*names)) - ends.before
     assert pids
     for pid in pids:

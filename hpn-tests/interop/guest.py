@@ -104,8 +104,7 @@ def main():
                 result[mode][direction][tree] = move(
                     peers.command(argv, tree=tree, **words), digest)
         tools.stop_server(server, PORT, "sshd-session", "sshd", "dropbear")
-    with open(tools.out("result.json"), "w") as f:
-        json.dump(result, f, indent=1)
+    tools.leave(result)
 
 
 main()

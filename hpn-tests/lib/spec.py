@@ -236,23 +236,11 @@ class Spec(Path):
         """Whether it is so that ..., and what to say then."""
         yield (self.tool == "copier" and not self.command,
                "command: a copier needs one")
-        sources = [n for n in ("bare", "pause", "pace")
-                   if getattr(self, n)]
-        yield len(sources) > 1, f"{' and '.join(sources)}: only one can be"
         yield (self.tree and self.bytes != math.prod(self.tree),
                f"bytes: the tree has {math.prod(self.tree or [])}")
-        yield (self.tool == "scp-3" and self.direction == "put",
-               "direction: scp-3 is a get, from the server to itself")
-        yield (self.shell and not self.channels,
-               "shell: needs channels, it is one beside them")
-        yield (self.second_channel and
-               set(self.reader or {}) != {"stop_after"},
-               "second_channel: needs a reader that stops for good")
         if self.stalls:
             yield (len(self.stalls["at"]) != len(self.stalls["seconds"]),
                    "stalls: at and seconds are of different lengths")
-            yield (self.via not in (None, "relay"),
-                   f"stalls: not via {self.via}")
             if self.stalls["what"] == "reader":
                 self.check_tool("reader that stalls", STREAMS)
             if self.stalls["what"] == "process":

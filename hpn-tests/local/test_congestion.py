@@ -2,10 +2,10 @@
 
 import pytest
 
-from loopback import HOST, OURS, PORT, place, read            # noqa: F401
+from loopback import HOST, OURS, PORT, read
 
 
-def log_in(place, *options, sshd_options=(), level="INFO"):     # noqa: F811
+def log_in(place, *options, sshd_options=(), level="INFO"):
     """The congestion control of the client's and of the server's end of a
     session, and what the client and the server said."""
     sshd = place.sshd(OURS, *sshd_options)
@@ -25,7 +25,7 @@ def words(done):
                    if "Permanently added" not in line)
 
 
-def system(place):                                      # noqa: F811
+def system(place):
     return place.run(["sh", "-c", "cat /proc/sys/net/ipv4/"
                       "tcp_congestion_control"]).stdout.strip()
 
@@ -42,8 +42,8 @@ STAYS = "TCPCongestion: connection stays with {}; nosuch: unknown"
     ("default", [], None, None, "", ""),
     ("nosuch,nor-this", [], None, None, f"{STAYS}; nor-this: unknown", ""),
     ("", ["TCPCongestion nosuch"], None, None, "", f"{STAYS}\n")])
-def test_first_name_that_the_kernel_has_counts(     # noqa: F811
-        place, ssh, sshd, client, server, said, logged):    # noqa: F811
+def test_first_name_that_the_kernel_has_counts(place, ssh, sshd, client,
+                                               server, said, logged):
     """Each end has its own; None: the system's. A name that the kernel doesn't
     take never fails a login."""
     before = system(place)
@@ -54,7 +54,7 @@ def test_first_name_that_the_kernel_has_counts(     # noqa: F811
     assert logged.format(before) in log
 
 
-def test_nothing_is_set_through_a_pipe(place):          # noqa: F811
+def test_nothing_is_set_through_a_pipe(place):
     """And nothing is said."""
     place.sshd(OURS)
     done = place.run(place.ssh(

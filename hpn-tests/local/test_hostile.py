@@ -17,8 +17,7 @@ from hostile import (BOUNDED, KIB, MIB, MSG_DATA, MSG_EXT_INFO, MSG_FAILURE,
                      MSG_WINDOW_ADJUST, PACKET, PATIENCE_S, PING, STOPPED,
                      WINDOW, ZERO, Client, Raw, Server, ext_info, fill,
                      is_full, lie, packed, send)
-from loopback import (OURS, PORT, STOCK, place, read,    # noqa: F401
-                      wait_until)
+from loopback import OURS, STOCK, wait_until
 
 MORE_THAN_STOCK_KIB = 8 * KIB
 

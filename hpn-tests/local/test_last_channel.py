@@ -11,8 +11,7 @@ import pytest
 
 from hostile import PACKET, WINDOW, Raw, Server
 from login_tools import CHANNEL_REQUEST, HOST, OPEN, Agent
-from loopback import (FRONT, OURS, STOCK, Relay, place,     # noqa: F401
-                      read, wait_until)
+from loopback import FRONT, OURS, STOCK, Relay, read, wait_until
 
 LAST = 0xffffffff
 

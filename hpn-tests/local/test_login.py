@@ -13,8 +13,7 @@ from login_tools import (ACCEPT, CHANNEL_REQUEST, CONFIRM, FAILURE, OPEN,
                          PK_OK, REQUEST, SERVICE, SIGN_REQUEST, SUCCESS, Agent,
                          Case, Prompts, authorize, certify, ended, flow,
                          has_pam, key, keygen, observe, run, sent_before)
-from loopback import (OURS, STOCK, USER, place, read, user_folder,  # noqa: F401
-                      wait_until)
+from loopback import OURS, STOCK, USER, read, user_folder
 
 SERVERS = pytest.mark.parametrize("server", [OURS, STOCK],
                                   ids=["ours", "stock"])
@@ -29,7 +28,7 @@ DENIED, EXT_INFO = 255, 7
 
 # The order of messages
 
-def login(place, tree, *options, server=OURS, **kwargs):    # noqa: F811
+def login(place, tree, *options, server=OURS, **kwargs):
     """The messages of a login that succeeds."""
     sshd = place.sshd(server)
     done = run(place, Case(*options, **kwargs), tree, level="DEBUG3")

@@ -14,7 +14,7 @@ from hostile import (PATIENCE_S, Client, Hostile, Raw, ext_info, paramiko)
 from login_tools import (ACCEPT, CHANNEL_REQUEST, CONFIRM, FAILURE, HOST, OPEN,
                          PK_OK, REQUEST, SERVICE, SUCCESS, flow, plain,
                          sent_before)
-from loopback import OURS, PORT, STOCK, place, read, wait_until  # noqa: F401
+from loopback import OURS, PORT, STOCK, read, wait_until
 
 ALGORITHMS = ext_info(b"server-sig-algs", b"ssh-ed25519")
 DISCONNECT, IGNORE, UNIMPLEMENTED, DEBUG, EXT_INFO, BANNER = 1, 2, 3, 4, 7, 53

@@ -96,30 +96,25 @@ def test_bad_value_is_one_line(folder, kind, name, written, fault):
     assert fault in errors[0]
 
 
-def test_bad_value_hides_no_other(folder):
-    """ssh reads on, and says what else is wrong."""
-    done = dump(folder, "ssh", "ChannelWindowMax 1", "Nonsense yes")
-    assert done.returncode == 255
-    assert "line 1: ChannelWindowMax too small" in done.stderr
-    assert "line 2: Bad configuration option: nonsense" in done.stderr
-    assert "terminating, 2 bad configuration options" in done.stderr
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_bad_value_is_refused_where_it_does_not_apply(folder, kind):
-    block = "Host other" if kind == "ssh" else "Match User other"
-    done = dump(folder, kind, block, "ChannelWindowMax 3x")
-    assert done.returncode == 255
-    assert "line 2: ChannelWindowMax bad number" in done.stderr
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_bad_value_on_the_command_line_is_refused(folder, kind):
-    done = dump(folder, kind, conditions=["-o", "ChannelWindowMax=1M"])
-    assert done.returncode == 255
-    assert done.stdout == ""
-    assert done.stderr == \
-        "command-line line 0: ChannelWindowMax too small\n"
+@pytest.mark.parametrize("kind, lines, conditions, says", [
+    # ssh reads on, and says what else is wrong
+    ("ssh", ["ChannelWindowMax 1", "Nonsense yes"], [], [
+        "line 1: ChannelWindowMax too small", "terminating, 2 bad",
+        "line 2: Bad configuration option: nonsense"]),
+    # Not only where it applies
+    ("ssh", ["Host other", "ChannelWindowMax 3x"], [],
+     ["line 2: ChannelWindowMax bad number"]),
+    ("sshd", ["Match User other", "ChannelWindowMax 3x"], [],
+     ["line 2: ChannelWindowMax bad number"]),
+    *((kind, [], ["-o", "ChannelWindowMax=1M"],
+       ["command-line line 0: ChannelWindowMax too small\n"])
+      for kind in KINDS)])
+def test_bad_value_is_refused_wherever_it_is(folder, kind, lines, conditions,
+                                             says):
+    done = dump(folder, kind, *lines, conditions=conditions)
+    assert done.returncode == 255 and done.stdout == ""
+    for line in says:
+        assert line in done.stderr
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from loopback import HOST, place         # noqa: F401
+from loopback import HOST
 
 DEFAULT, WIDE = "65536", "262144"
 MIB = 1 << 20
@@ -19,7 +19,7 @@ LAG = f"import os, time\ntime.sleep(1)\n" \
 
 
 @pytest.fixture
-def run(place):         # noqa: F811
+def run(place):
     place.sshd()
 
     def runs(program, fds, data):

@@ -199,46 +199,42 @@ def read_only_too(name, **kwargs):
                                    ids=["writes", "reads-only"], **kwargs)
 
 
+# Algorithms, start, length and block of a check of 3 * PIECE + 1 bytes; the
+# ranges that are digested, or the status
+CHECKS = [
+    ("md5,sha256", 0, 0, 0, [(0, None)]),
+    ("sha256", 5, 2 * PIECE, 0, [(5, 5 + 2 * PIECE)]),
+    ("sha256", 0, 0, 2 * PIECE, [(0, 2 * PIECE), (2 * PIECE, None)]),
+    ("sha256", 0, PIECE, 0, [(0, PIECE)]),
+    ("sha256", 1, PIECE, PIECE, [(1, PIECE + 1)]),
+    # The end of a file may be short. Elsewhere a digest of one byte would be as
+    # good as the byte.
+    ("sha256", 3 * PIECE, 0, 0, [(3 * PIECE, None)]),
+    ("sha256", 3 * PIECE, 1, 0, [(3 * PIECE, None)]),
+    ("sha256", 0, 1, 0, FAILURE), ("sha256", 0, PIECE - 1, 0, FAILURE),
+    ("sha256", 1, 3 * PIECE - 1, PIECE, FAILURE),
+    ("sha256", 0, PIECE + 1, PIECE, FAILURE),
+    ("sha256", 0, 0, PIECE - 1, FAILURE), ("sha256", 2**64 - 1, 0, 0, FAILURE),
+    ("md5", 0, 0, 0, UNSUPPORTED), ("", 0, 0, 0, UNSUPPORTED),
+]
+
+
 def test_check_file_digests_what_is_asked(tmp_path, session):
     assert string(b"check-file-handle") + string(b"1") in session.extensions
-    data = content(700000)
-    (tmp_path / "file").write_bytes(data)
-    handle = session.open(tmp_path / "file")
-
-    def digest(start, end):
-        return hashlib.sha256(data[start:end]).digest()
-    check = session.check
-    assert check(handle, "md5,sha256", 0, 0, 0) == digest(0, None)
-    assert check(handle, "sha256", 5, 600000, 0) == digest(5, 600005)
-    assert check(handle, "sha256", 0, 0, 300000) == \
-        digest(0, 300000) + digest(300000, 600000) + digest(600000, None)
-    assert check(handle, "md5", 0, 0, 0) == UNSUPPORTED
-    assert check(handle, "", 0, 0, 0) == UNSUPPORTED
-    assert check(handle, "sha256", 0, 0, PIECE - 1) == FAILURE
-    assert check(handle, "sha256", 2**64 - 1, 0, 0) == FAILURE
-    assert check(b"none", "sha256", 0, 0, 0) == FAILURE
-    assert check(session.open(tmp_path, kind=11), "sha256", 0, 0, 0) == FAILURE
-    # 2 GiB in the smallest blocks would be a reply of 16 MiB
-    os.truncate(tmp_path / "file", 2 << 30)
-    assert check(handle, "sha256", 0, 0, PIECE) == FAILURE
-    assert check(handle, "sha256", 0, 5000, 5000) == digest(0, 5000)
-
-
-def test_check_file_tells_of_no_few_bytes(tmp_path, session):
-    """A digest of one byte is as good as the byte. The end of a file may be
-    short."""
     data = content(3 * PIECE + 1)
     (tmp_path / "file").write_bytes(data)
-    handle, check = session.open(tmp_path / "file"), session.check
-    for start, length, block in ((0, 1, 0), (0, PIECE - 1, 0),
-                                 (1, 3 * PIECE - 1, PIECE),
-                                 (0, PIECE + 1, PIECE)):
-        assert check(handle, "sha256", start, length, block) == FAILURE
-    for start, length, block in ((0, PIECE, 0), (1, PIECE, PIECE),
-                                 (3 * PIECE, 0, 0), (3 * PIECE, 1, 0)):
-        end = start + length if length else len(data)
-        assert check(handle, "sha256", start, length, block) == \
-            hashlib.sha256(data[start:end]).digest()
+    handle = session.open(tmp_path / "file")
+    for *asked, wanted in CHECKS:
+        assert session.check(handle, *asked) == (
+            b"".join(hashlib.sha256(data[start:end]).digest()
+                     for start, end in wanted)
+            if isinstance(wanted, list) else wanted), asked
+    folder = session.open(tmp_path, kind=11)
+    for wrong in (b"none", folder):
+        assert session.check(wrong, "sha256", 0, 0, 0) == FAILURE
+    # 2 GiB in the smallest blocks would be a reply of 16 MiB
+    os.truncate(tmp_path / "file", 2 << 30)
+    assert session.check(handle, "sha256", 0, 0, PIECE) == FAILURE
 
 
 @pytest.mark.parametrize("options,allowed", [

@@ -13,8 +13,7 @@ from signal import SIGKILL, SIGTERM
 
 import pytest
 
-from loopback import (HOST, FRONT, OURS, PORT, STOCK, Relay,  # noqa: F401
-                      place, read, wait_until)
+from loopback import FRONT, HOST, OURS, PORT, STOCK, Relay, read, wait_until
 
 MIB = 1024 * 1024
 SOME = 3 * MIB

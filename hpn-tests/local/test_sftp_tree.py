@@ -112,8 +112,8 @@ def test_tree_arrives_with_little_of(tmp_path, odd, direction, name):
     ("scp", "get"), ("scp", "put"), ("sftp", "put"), ("scp-3", "get")])
 @pytest.mark.parametrize("number", [1, 2, 8, 63])
 @pytest.mark.parametrize("status", [2, 3, 4])
-def test_refused_handles_are_tried_again(tmp_path, odd, tool, direction, number,
-                                         status):
+def test_refused_handles_are_tried_again(tmp_path, odd, tool, direction,
+                                         number, status):
     """The server has fewer than it says. What it refuses is copied later."""
     tree = nested(tmp_path / "tree", dirs=3, files=20, levels=2)
     assert copy(tmp_path, tool, direction, odd("refuses", number, status),

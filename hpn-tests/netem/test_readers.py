@@ -25,6 +25,18 @@ def base_memory(t):
     return memory(t, 0, t.series.first_s() + 0.2)
 
 
+def bounded(measured, growth, window, most=""):
+    """Memory grows by no more than a window (bytes each)."""
+    measured.at_most(f"growth, MiB, at a window of {most}{window / MIB:.1f}",
+                     growth / MIB, (window + SLACK) / MIB, "{:.1f}")
+
+
+def grown(t):
+    """By how much the receiver's memory grew with the data, at most."""
+    return memory(t, t.series.first_s(), t.series.at(t.series.total)) - \
+        base_memory(t)
+
+
 def stop_of(t):
     """When the reader stopped (s), and the window of that moment (bytes)."""
     stop_s = t.series.at(t.spec.reader["stop_after"])
@@ -39,8 +51,7 @@ def test_stopped_reader_holds_one_window(scene, measured):
     t = scene["ours"]
     stop_s, window = stop_of(t)
     growth = t.peak_memory("client") - memory(t, stop_s - 0.5, stop_s)
-    measured.at_most(f"growth, MiB, at a window of {window / MIB:.1f}",
-                     growth / MIB, (window + SLACK) / MIB, "{:.1f}")
+    bounded(measured, growth, window)
     # it did stop with data on the way: it is what the memory holds
     measured.at_least("growth, MiB", growth / MIB, 1, "{:.1f}")
     measured.holds(f"second channel says '{t.result['second_channel']}'",
@@ -57,8 +68,7 @@ def test_stopping_reader_has_the_path_again(scene, measured):
     t, raw = scene["ours"], scene["raw"]
     stop_s, window = stop_of(t)
     growth = memory(t, stop_s, stop_s + 5) - base_memory(t)
-    measured.at_most(f"growth, MiB, at a window of {window / MIB:.1f}",
-                     growth / MIB, (window + SLACK) / MIB, "{:.1f}")
+    bounded(measured, growth, window)
     measured.at_least("growth, MiB", growth / MIB, 1, "{:.1f}")
     rtt_s = t.spec.rtt_us / 1e6
     start_s = stop_s + 5 - t.series.first_s() + 10 * rtt_s
@@ -82,10 +92,7 @@ def test_slow_reader_has_its_rate(scene, measured):
     measured.at_least("of the rate it reads at",
                       t.goodput(1.0) / (SLOW["rate"] / 1e6), 0.95, "{:.1%}")
     peak = max(w["target"] for w in t.window_trace())
-    measured.at_most(
-        f"growth, MiB, at a window of at most {peak / MIB:.1f}",
-        (memory(t, first_s, end_s) - base_memory(t)) / MIB,
-        (peak + SLACK) / MIB, "{:.1f}")
+    bounded(measured, grown(t), peak, "at most ")
     half_s = (first_s + end_s) / 2
     late = [w["backlog"] for w in t.window_trace()
             if w["t_us"] / 1e6 > half_s]
@@ -108,10 +115,7 @@ def test_bursty_reader_has_its_pace(scene, measured):
     pace = BURSTS["burst"] / BURSTS["every_s"] / 1e6
     measured.at_least("of its pace", t.goodput(3.0) / pace, 0.90, "{:.1%}")
     peak = max(w["target"] for w in t.window_trace())
-    growth = memory(t, t.series.first_s(), t.series.at(t.series.total)) - \
-        base_memory(t)
-    measured.at_most(f"growth, MiB, at a window of at most {peak / MIB:.1f}",
-                     growth / MIB, (peak + SLACK) / MIB, "{:.1f}")
+    bounded(measured, grown(t), peak, "at most ")
 
 
 LONG = transfer("10g-50ms", "get", 20 * GB, queue_packets=1000000)
