@@ -153,7 +153,8 @@ class Ends:
         # As upstream's: ended by the signal while it writes to an ssh that
         # has gone, sftp can't say anything
         assert lines or process.returncode == -signal.SIGPIPE and \
-            "sftp" in process.args[5], f"exit {process.returncode}: {said}"
+            f"{self.tree}/sftp" in process.args, \
+            f"exit {process.returncode}: {said}"
         assert len(lines) <= most, \
             f"exit {process.returncode}, {len(lines)} lines: {said}"
         return "error", lines
