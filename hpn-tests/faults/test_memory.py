@@ -29,7 +29,8 @@ MORE_KIB = (0, 64, 512, 4096)
 @slow
 @pytest.mark.parametrize("who", TREES)
 @pytest.mark.parametrize("limited, tool, direction", LIMITED)
-def test_allocations_fail(place, who, limited, tool, direction):
+def test_failed_allocations_end_only_their_copy(place, who, limited, tool,
+                                                direction):
     """From some moment on; and when nothing more is wanted, it goes on."""
     ends = Ends(place, who)
     for more_kib in MORE_KIB:
@@ -61,7 +62,7 @@ def held_reader(ends):
 
 
 @each
-def test_sshd_has_none_for_its_buffer(place, who):
+def test_sshd_without_memory_ends_the_connection(place, who):
     """A reader has stopped, and what comes for it has no room: the log says
     so, the user that the connection is lost."""
     ends = Ends(place, who)
@@ -77,7 +78,7 @@ def test_sshd_has_none_for_its_buffer(place, who):
 
 
 @each
-def test_ssh_has_none_for_its_buffer(place, who):
+def test_ssh_without_memory_ends_with_an_error(place, who):
     ends = Ends(place, who)
     client, relay = ends.held(lambda: ends.popen(
         ends.argv("ssh", "get"), stdout=subprocess.PIPE), "server", 100 * KIB)
@@ -153,7 +154,7 @@ MOVED = 96 * MIB
 
 
 @slow
-def test_readers_stop_in_a_cgroup(cgroup, place):
+def test_stopped_readers_fit_into_a_cgroup(cgroup, place):
     """sshd and all its connections have 256 MiB. Readers that all stop when
     their windows have grown fit, as a window is a sixteenth of that at most
     where ChannelWindowMax says nothing else."""

@@ -116,7 +116,7 @@ def forwarding(place):                  # noqa: F811
     listener.close()
 
 
-def test_memory_of_channels(forwarding):
+def test_channels_take_the_memory_of_stocks(forwarding):
     """Of those that carry little: as stock's, and some for the window's own."""
     peaks = []
     for tree in (STOCK, OURS):
@@ -212,7 +212,7 @@ def is_clean(place):                    # noqa: F811
     assert place.still_serves()
 
 
-def test_idle_connections(place):       # noqa: F811
+def test_idle_connections_cost_what_stocks_do(place):       # noqa: F811
     """1,000 for a minute: memory and CPU within 2 % of stock's."""
     available = int(read("/proc/meminfo").split("MemAvailable:")[1].split()[0])
     if available < NEEDS_KIB:

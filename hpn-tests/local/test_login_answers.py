@@ -200,7 +200,7 @@ def test_answers_end_as_with_stock(place, name):
 
 
 @pytest.mark.parametrize("name", OURS_ONLY)
-def test_answers_that_do_not_fit(place, name):
+def test_answers_that_do_not_fit_end_the_login(place, name):
     """One key is not signed with twice, and no session opened before the login
     succeeded."""
     status, said, requests = outcome(place, OURS, OURS_ONLY[name])

@@ -47,7 +47,7 @@ def test_tree_arrives_whole(tmp_path, tree, tool, direction):
 @pytest.mark.parametrize("size", [0, 1, 32768, 255 * 1024])
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
 @pytest.mark.parametrize("direction", ["get", "put"])
-def test_small_file_over_a_longer_one(tmp_path, direction, tool, size):
+def test_small_file_replaces_a_longer_one(tmp_path, direction, tool, size):
     source, dest = tmp_path / "source", tmp_path / "dest"
     source.write_bytes(content(size))
     os.utime(source, (1234567890, 1234567890))

@@ -54,7 +54,7 @@ def configure(folder, *options, there=(), missing=(), path=None):
      ["--without-pam", "--without-libedit", "--without-selinux",
       "--with-security-key-builtin", "--with-cppflags=-DWITH_USDT",
       "--with-xauth=/x/xauth", "--with-mantype=man", *FIXED])])
-def test_options_decide(tmp_path, options, args):
+def test_options_decide_what_is_built(tmp_path, options, args):
     """And not headers that happen to be there."""
     status, said, got = configure(tmp_path, *options, there=HEADERS)
     assert (status, got) == (0, args), said

@@ -73,7 +73,7 @@ def test_all_processes_are_counted(run, options, all_of_them, count):
 @pytest.mark.parametrize("reason, status", [
     ("no mandoc", 0), ("could not import 'x'", 0), ("no build/debian12", 0),
     ("no build/stock: see make stock", 1), ("for this reason", 1)])
-def test_skipped_for_a_reason(tmp_path, run, reason, status):
+def test_bad_reason_to_skip_fails_the_run(tmp_path, run, reason, status):
     (tmp_path / "test_c.py").write_text(
         f"import pytest\n\ndef test_a():\n    pytest.skip({reason!r})\n\n"
         "def test_b():\n    pass\n")
