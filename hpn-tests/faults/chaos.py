@@ -153,7 +153,8 @@ class Ends:
         # As upstream's: ended by the signal while it writes to an ssh that
         # has gone, sftp can't say anything
         assert lines or process.returncode == -signal.SIGPIPE and \
-            "sftp" in process.args[5], f"exit {process.returncode}: {said}"
+            f"{self.tree}/sftp" in process.args, \
+            f"exit {process.returncode}: {said}"
         assert len(lines) <= most, \
             f"exit {process.returncode}, {len(lines)} lines: {said}"
         return "error", lines
@@ -165,6 +166,19 @@ class Ends:
         wait_until("all processes of the connection to be gone",
                    lambda: set(self.place.processes()) <= self.before,
                    timeout_s)
+
+    def held(self, start, data="client", at=SIZE // 4):
+        """What start() starts, once `at` bytes of data have come from that end
+        and the relay holds the rest; and the relay."""
+        relay = Relay(self.place, [{"from": data, "at": at, "do": "hold"}])
+        self.before.add(relay.process.pid)
+        process = start()
+        assert relay.next()["do"] == "hold"
+        return process, relay
+
+    def held_copy(self, tool, direction, *options):
+        return self.held(lambda: self.start(tool, direction, *options),
+                         "server" if direction == "get" else "client")
 
     def through(self, script, tool, direction, *options):
         """A copy through the relay: its outcome, what was said to the user,

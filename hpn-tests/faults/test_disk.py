@@ -52,7 +52,7 @@ OVER = (1, 100000, MIB, 64 * MIB)       # bytes that there is no room for
 
 @pytest.mark.parametrize("who, over", [("ours", n) for n in OVER] + [
     pytest.param("stock", n, marks=slow) for n in OVER])
-def test_output_full(place, small, who, over):
+def test_full_output_is_an_error(place, small, who, over):
     """ssh's standard output. A command that has written all before anything
     could be wrong has ended well: the error is that of ssh. Stock OpenSSH
     says nothing, and its status is that of the command; it is no more than
@@ -68,7 +68,7 @@ def test_output_full(place, small, who, over):
         assert some_line(lines, "write to standard output: No space left")
 
 
-def test_input_fails(place):
+def test_unreadable_input_is_an_error_of_ssh(place):
     """A standard input that can't be read hasn't ended: in the middle of a
     file it is a bad disk."""
     ends = Ends(place)
@@ -82,7 +82,7 @@ def test_input_fails(place):
                                   '"$@" true < {}', '"$@" cat < /dev/null',
                                   '"$@" cat 0> /dev/null', '"$@" cat < /',
                                   '"$@" echo said 1< /dev/null'])
-def test_no_error(place, line):
+def test_unused_input_or_output_is_no_error(place, line):
     """A reader that has what it wants; a command that wants no input; an
     input that is not to be read, as nohup's; a directory; an output that
     is not to be written."""
@@ -90,7 +90,7 @@ def test_no_error(place, line):
         (0, [])
 
 
-def test_caller_that_has_gone(place):
+def test_status_is_the_commands_if_the_caller_has_gone(place):
     """One socket is ssh's input and output, as scp's, and is closed with
     output that nobody has read. The status is the command's."""
     ends = Ends(place)

@@ -26,24 +26,15 @@ LIMITED = [("ssh", "ssh", "get"), ("ssh", "scp", "put"), ("scp", "scp", "get"),
 MORE_KIB = (0, 64, 512, 4096)
 
 
-def held(ends, tool, direction, at=SIZE // 4):
-    """A copy that waits for the relay: both."""
-    data = "server" if direction == "get" else "client"
-    relay = Relay(ends.place, [{"from": data, "at": at, "do": "hold"}])
-    ends.before.add(relay.process.pid)
-    client = ends.start(tool, direction)
-    assert relay.next()["do"] == "hold"
-    return client, relay
-
-
 @slow
 @pytest.mark.parametrize("who", TREES)
 @pytest.mark.parametrize("limited, tool, direction", LIMITED)
-def test_allocations_fail(place, who, limited, tool, direction):
+def test_failed_allocations_end_only_their_copy(place, who, limited, tool,
+                                                direction):
     """From some moment on; and when nothing more is wanted, it goes on."""
     ends = Ends(place, who)
     for more_kib in MORE_KIB:
-        client, relay = held(ends, tool, direction)
+        client, relay = ends.held_copy(tool, direction)
         for pid in set(place.processes(limited)) - ends.before:
             place.limit(pid, more_kib)
         relay.go_on()
@@ -62,20 +53,16 @@ NO_MEMORY = ("allocation failed|[Oo]ut of memory|[Cc]annot allocate|"
 def held_reader(ends):
     """A copy to a reader that has stopped, and that waits for the relay:
     both."""
-    relay = Relay(ends.place, [
-        {"from": "client", "at": 100 * KIB, "do": "hold"}])
-    ends.before.add(relay.process.pid)
     with open(ends.source, "rb") as f:
-        client = ends.popen(
+        client, relay = ends.held(lambda: ends.popen(
             ends.place.ssh(HOST, STOPPED, tree=ends.tree,
-                           port=FRONT, level="INFO"), stdin=f)
-    assert relay.next()["do"] == "hold"
+                           port=FRONT, level="INFO"), stdin=f), at=100 * KIB)
     wait_until("the reader", lambda: ends.place.processes("sleep"))
     return client, relay
 
 
 @each
-def test_sshd_has_none_for_its_buffer(place, who):
+def test_sshd_without_memory_ends_the_connection(place, who):
     """A reader has stopped, and what comes for it has no room: the log says
     so, the user that the connection is lost."""
     ends = Ends(place, who)
@@ -91,12 +78,10 @@ def test_sshd_has_none_for_its_buffer(place, who):
 
 
 @each
-def test_ssh_has_none_for_its_buffer(place, who):
+def test_ssh_without_memory_ends_with_an_error(place, who):
     ends = Ends(place, who)
-    relay = Relay(place, [{"from": "server", "at": 100 * KIB, "do": "hold"}])
-    ends.before.add(relay.process.pid)
-    client = ends.popen(ends.argv("ssh", "get"), stdout=subprocess.PIPE)
-    assert relay.next()["do"] == "hold"
+    client, relay = ends.held(lambda: ends.popen(
+        ends.argv("ssh", "get"), stdout=subprocess.PIPE), "server", 100 * KIB)
     place.limit(client.pid, KIB)
     relay.go_on()                       # and nobody reads
     wait_until("its end", lambda: client.poll() is not None, 60)
@@ -164,29 +149,12 @@ def cgroup():
         c.end()
 
 
-@each
-def test_cgroup_is_full(cgroup, place, who):
-    """The kernel ends the process that serves a connection whose reader has
-    stopped. That is an error for this user, and nothing to others."""
-    ends = Ends(place, who)
-    client, relay = held_reader(ends)
-    small = cgroup(512 * KIB)           # beside what it has already
-    for pid in set(place.processes("sshd-session")) - ends.before:
-        small.add(pid)
-    relay.go_on()
-    outcome, lines = ends.outcome(client)
-    assert small.oom_kills() > 0
-    assert outcome == "error" and some_line(lines, LOST), lines
-    record("cgroup's memory full, process killed", who, outcome)
-    assert place.still_serves()
-
-
 READERS, CGROUP_MIB, DELAY_S = 8, 256, 0.2
 MOVED = 96 * MIB
 
 
 @slow
-def test_readers_stop_in_a_cgroup(cgroup, place):
+def test_stopped_readers_fit_into_a_cgroup(cgroup, place):
     """sshd and all its connections have 256 MiB. Readers that all stop when
     their windows have grown fit, as a window is a sixteenth of that at most
     where ChannelWindowMax says nothing else."""

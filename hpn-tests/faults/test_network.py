@@ -130,7 +130,7 @@ CIPHERS = {
 @slow
 @pytest.mark.parametrize("cipher", CIPHERS)
 @both
-def test_every_kind_of_mac(place, who, cipher):
+def test_every_mac_finds_a_changed_bit(place, who, cipher):
     """Each bit of one byte, wherever in a packet it is."""
     mac = "" if CIPHERS[cipher] == "none" else CIPHERS[cipher]
     ends = Ends(place, who, f"Ciphers {cipher}",
@@ -144,7 +144,7 @@ def test_every_kind_of_mac(place, who, cipher):
 
 @slow
 @both
-def test_a_bit_of_the_login(place, who):
+def test_changed_bit_of_the_login_does_no_harm(place, who):
     """Of what comes before there are keys, all but the padding goes into the
     host's signature: an error, or it didn't matter."""
     ends = Ends(place, who, "LoginGraceTime 10")

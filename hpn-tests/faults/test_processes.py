@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from chaos import (COPIES, PORT, SIZE, TIMEOUT, Ends, Relay,   # noqa: F401
+from chaos import (COPIES, PORT, SIZE, TIMEOUT, Ends,          # noqa: F401
                    place, record, runs, sha256, slow, some_line)
 
 SEED = 9
@@ -20,11 +20,7 @@ CLIENTS = ("ssh", "scp", "sftp")
 def stop_midway(ends, names, tool, direction, *options):
     """A copy of which the processes with one of the names are stopped while
     it waits for the relay. The client, and who was stopped."""
-    data = "server" if direction == "get" else "client"
-    relay = Relay(ends.place, [{"from": data, "at": SIZE // 4, "do": "hold"}])
-    ends.before.add(relay.process.pid)
-    client = ends.start(tool, direction, *options)
-    assert relay.next()["do"] == "hold"
+    client, relay = ends.held_copy(tool, direction, *options)
     pids = set(ends.place.processes(*names)) - ends.before
     assert pids
     for pid in pids:
@@ -41,7 +37,7 @@ def go_on(pids):
 @pytest.mark.parametrize("stopped", [
     "sshd-session", pytest.param("ssh", marks=slow)])
 @runs(("scp", "put"))
-def test_stopped_for_a_while(place, stopped, who, tool, direction):
+def test_copy_survives_a_stopped_process(place, stopped, who, tool, direction):
     ends = Ends(place, who)
     client, pids = stop_midway(ends, [stopped], tool, direction)
     time.sleep(STOPPED_S)
@@ -53,7 +49,7 @@ def test_stopped_for_a_while(place, stopped, who, tool, direction):
 
 
 @runs(("sftp", "get"))
-def test_stopped_for_good(place, who, tool, direction):
+def test_copy_ends_if_the_server_hangs(place, who, tool, direction):
     """With ServerAliveInterval the client says that the server doesn't
     answer. sshd's processes end once they can."""
     ends = Ends(place, who)
@@ -117,7 +113,7 @@ def resumed(ends, tool, direction):
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(100, marks=slow)])
-def test_client_killed(place, kills):
+def test_killed_client_leaves_a_beginning(place, kills):
     """kill -9 at random moments, logging in and the last byte among them.
     Some of the interrupted copies are resumed."""
     ends = Ends(place, size=4 * SIZE)

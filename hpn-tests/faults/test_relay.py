@@ -74,7 +74,7 @@ def send(place, tree, count):           # noqa: F811
 
 
 @slow
-def test_stock_client_over_a_relay(place, pytestconfig):    # noqa: F811
+def test_stock_client_over_a_relay_stays_small(place, pytestconfig):
     if not os.path.exists(f"{STOCK}/sshd"):
         pytest.skip("no build/stock")
     with busy(place):

@@ -16,10 +16,10 @@ import net                              # noqa: E402
 import payload                          # noqa: E402
 import peers                            # noqa: E402
 import tools                            # noqa: E402
+from tools import COPY                  # noqa: E402
 
 PORT = 22
 POLL_S = 0.010
-COPY = f"{tools.LAB}/copy"
 
 
 def blocks():
@@ -104,8 +104,7 @@ def main():
                 result[mode][direction][tree] = move(
                     peers.command(argv, tree=tree, **words), digest)
         tools.stop_server(server, PORT, "sshd-session", "sshd", "dropbear")
-    with open(tools.out("result.json"), "w") as f:
-        json.dump(result, f, indent=1)
+    tools.leave(result)
 
 
 main()

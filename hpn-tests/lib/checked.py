@@ -29,6 +29,8 @@ UNLIMITED = 10**12              # a number so large is no limit to speak of
 # it may; as text it says for README.md what may be.
 
 class Check:
+    """Whether a value holds, and as text which do."""
+
     def __init__(self, text, holds):
         self.text, self.holds = text, holds
 
@@ -61,121 +63,83 @@ def Like(pattern, examples):
 Flag = Check("True", lambda value: value in (True, 1))
 
 
-class OneOf:
+class OneOf(Check):
     def __init__(self, *names, what="value"):
-        self.names, self.what = names, what
-
-    def __call__(self, value):
-        known(value, self.names, self.what)
-
-    def __str__(self):
-        return ", ".join(map(str, self.names))
+        super().__init__(", ".join(names), lambda value:
+                         known(value, names, what) is None)
+        self.names = names
 
 
-class Each:
+def is_list(value):
+    return isinstance(value, (list, tuple)) and value
+
+
+def Each(check):
     """A list in which all are alike."""
-
-    def __init__(self, check):
-        self.check = check
-
-    def __call__(self, value):
-        if not isinstance(value, (list, tuple)) or not value:
-            raise SpecError(f"{value!r} is no list")
-        for one in value:
-            self.check(one)
-
-    def __str__(self):
-        return f"[{self.check}, ...]"
+    return Check(f"[{check}, ...]", lambda value: is_list(value) and
+                 [check(one) for one in value])
 
 
-class List:
+def List(**checks):
     """A list of these, each by its name."""
-
-    def __init__(self, **checks):
-        self.checks = checks
-
-    def __call__(self, value):
-        if not isinstance(value, (list, tuple)) or \
-                len(value) != len(self.checks):
-            raise SpecError(f"{value!r} is not {self}")
-        for (name, check), one in zip(self.checks.items(), value):
-            within(name, check, one)
-
-    def __str__(self):
-        return f"[{', '.join(self.checks)}]"
+    return Check(f"[{', '.join(checks)}]", lambda value: is_list(value) and
+                 len(value) == len(checks) and
+                 [within(*one) for one in zip(checks, checks.values(), value)])
 
 
-class Keyed:
+class Keyed(Check):
     """A dict with these keys; optional ones may be missing."""
 
     def __init__(self, optional=(), **checks):
+        super().__init__("{" + ", ".join(
+            f"{name}: {' or '.join(check.names)}"
+            if isinstance(check, OneOf) else name
+            for name, check in checks.items()) + "}", self.are_known)
         self.optional, self.checks = optional, checks
 
-    def __call__(self, value):
+    def are_known(self, value):
         if not isinstance(value, dict):
-            raise SpecError(f"{value!r} is not like {self}")
+            return False
         for name, one in value.items():
             known(name, self.checks, "key")
             within(name, self.checks[name], one)
         for name in self.checks:
             if name not in value and name not in self.optional:
                 raise SpecError(f"{name} is missing")
-
-    def __str__(self):
-        return "{" + ", ".join(
-            f"{name}: {' or '.join(check.names)}"
-            if isinstance(check, OneOf) else name
-            for name, check in self.checks.items()) + "}"
+        return True
 
 
-class Map:
+def Map(key, check):
     """A dict whose keys are alike, and whose values are."""
+    def holds(value):
+        if isinstance(value, dict):
+            for name, one in value.items():
+                key(name)
+                within(name, check, one)
+        return isinstance(value, dict)
 
-    def __init__(self, key, value):
-        self.key, self.value = key, value
-
-    def __call__(self, value):
-        if not isinstance(value, dict):
-            raise SpecError(f"{value!r} is not like {self}")
-        for name, one in value.items():
-            self.key(name)
-            within(name, self.value, one)
-
-    def __str__(self):
-        key = " or ".join(self.key.names) if isinstance(self.key, OneOf) \
-            else self.key
-        return f"{{{key}: {self.value}}}"
+    names = " or ".join(key.names) if isinstance(key, OneOf) else key
+    return Check(f"{{{names}: {check}}}", holds)
 
 
-class Either:
+def Either(*kinds):
     """One of several kinds of dict, which have no key in common."""
-
-    def __init__(self, *kinds):
-        self.kinds = kinds
-
-    def __call__(self, value):
+    def holds(value):
         if not isinstance(value, dict) or not value:
-            raise SpecError(f"{value!r} is not like {self}")
+            return False
         for name in value:
-            known(name, [n for kind in self.kinds for n in kind.checks], "key")
-        next(kind for kind in self.kinds if set(value) & set(kind.checks))(
-            value)
+            known(name, [n for kind in kinds for n in kind.checks], "key")
+        next(k for k in kinds if set(value) & set(k.checks))(value)
+        return True
 
-    def __str__(self):
-        return " or ".join(map(str, self.kinds))
+    return Check(" or ".join(map(str, kinds)), holds)
 
 
-class OrMap:
+def OrMap(check, key):
     """One value for all, or a dict with one for each of some keys."""
-
-    def __init__(self, check, key):
-        self.check, self.map = check, Map(key, check)
-
-    def __call__(self, value):
-        (self.map if isinstance(value, dict) else self.check)(value)
-
-    def __str__(self):
-        return f"{self.check} or {self.map}"
+    several = Map(key, check)
+    return Check(f"{check} or {several}", lambda value: (
+        several if isinstance(value, dict) else check)(value) is None)
 
 
 def within(name, check, value):

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from loopback import (HOST, OURS, PORT, STOCK, children, pss_kib, read,
+from loopback import (HOST, OURS, PORT, STOCK, children, read, status_kib,
                       wait_until)
 
 AT_ONCE = 10
@@ -31,7 +31,8 @@ def idle(place, connections, what, shows):             # noqa: F811
 
 def memory_kib(found, connections):
     """What the processes have, stock's and ours: no more than 2 % apart."""
-    used = [sum(pss_kib(pid) for pid in pids) for pids in found.values()]
+    used = [sum(status_kib(pid, "Pss", "smaps_rollup") for pid in pids)
+            for pids in found.values()]
     print(f"{connections} connections, KiB of stock, ours: {used}")
     assert used[0] > connections * 500
     assert used[1] <= used[0] * MOST

@@ -107,23 +107,31 @@ def open_files(pid):
     return paths
 
 
-def status_kib(pid, field):
+def status_kib(pid, field, file="status"):
     """VmHWM and the like; 0 when the process is gone."""
-    for line in read(f"/proc/{pid}/status").splitlines():
+    for line in read(f"/proc/{pid}/{file}").splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1])
     return 0
 
 
-def pss_kib(pid):
-    for line in read(f"/proc/{pid}/smaps_rollup").splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1])
-    return 0
+def make_says(words, tree=OURS, makefile="Makefile", **env):
+    """What make has for these words, as "$(CFLAGS)", in a tree."""
+    return subprocess.run(
+        ["make", "-s", "-f", makefile, "-f", "-", "bdp-show"], text=True,
+        check=True, input=f"bdp-show:\n\t@echo {words}\n", cwd=tree,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, **env}).stdout.strip()
 
 
 def children(pid):
     return [int(p) for p in read(f"/proc/{pid}/task/{pid}/children").split()]
+
+
+def cpu_ticks(pid):
+    """Of user and system time; 0 when the process is gone."""
+    return sum(map(int, read(f"/proc/{pid}/stat").rsplit(")")[-1]
+                   .split()[11:13]))
 
 
 def stands_still(pid):

@@ -163,10 +163,6 @@ class Spec(Path):
     pause: list = moves(List(bytes=COUNT, seconds=SECONDS),
                         "the source stops once, after these bytes, for these "
                         "seconds", STREAMS, raw=always)
-    prelude: list = moves(
-        List(times=COUNT, bytes=COUNT, seconds=SECONDS),
-        "the source first sends a message several times and waits after each, "
-        "then sends the rest", STREAMS)
     pace: list = moves(List(bytes=COUNT, seconds=SECONDS),
                        "the source sends these bytes, waits, and repeats that",
                        STREAMS)
@@ -206,8 +202,6 @@ class Spec(Path):
         "receiving process or the reader for the `seconds` in the same place; "
         "data that the path held back then arrives at once",
         raw=lambda stalls: stalls["what"] == "path")
-    disk: int = moves(COUNT, "size of the receiver's file system, too small "
-                      "for the file", OPENSSH)
     # How it is looked at
     unspent: bool = moves(Flag, "sample the sender's socket every 20 ms",
                           OPENSSH)
@@ -242,30 +236,17 @@ class Spec(Path):
         """Whether it is so that ..., and what to say then."""
         yield (self.tool == "copier" and not self.command,
                "command: a copier needs one")
-        sources = [n for n in ("bare", "pause", "prelude", "pace")
-                   if getattr(self, n)]
-        yield len(sources) > 1, f"{' and '.join(sources)}: only one can be"
         yield (self.tree and self.bytes != math.prod(self.tree),
                f"bytes: the tree has {math.prod(self.tree or [])}")
-        yield (self.tool == "scp-3" and self.direction == "put",
-               "direction: scp-3 is a get, from the server to itself")
-        yield (self.shell and not self.channels,
-               "shell: needs channels, it is one beside them")
-        yield (self.second_channel and
-               set(self.reader or {}) != {"stop_after"},
-               "second_channel: needs a reader that stops for good")
         if self.stalls:
             yield (len(self.stalls["at"]) != len(self.stalls["seconds"]),
                    "stalls: at and seconds are of different lengths")
-            yield (self.via not in (None, "relay"),
-                   f"stalls: not via {self.via}")
             if self.stalls["what"] == "reader":
                 self.check_tool("reader that stalls", STREAMS)
             if self.stalls["what"] == "process":
                 self.check_tool("process that stalls", OPENSSH)
         for name, at in (("pause", self.pause and self.pause[0]),
                          ("kill", self.kill and self.kill["at"]),
-                         ("disk", self.disk),
                          ("stalls", self.stalls and max(self.stalls["at"])),
                          ("reader", (self.reader or {}).get("stop_after"))):
             yield (at and at >= self.bytes,

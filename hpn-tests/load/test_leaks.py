@@ -27,7 +27,7 @@ def fill(folder):
 
 
 @pytest.mark.level("netem")
-def test_a_long_master(place):          # noqa: F811
+def test_long_master_leaks_nothing(place):          # noqa: F811
     if not os.path.exists(f"{TREE}/sshd"):
         pytest.skip(f"no {TREE}: see \"make check-sanitized\"")
     for path in glob.glob(f"{REPORTS}/*"):

@@ -14,8 +14,8 @@ import time
 import pytest
 
 from idle import idle, memory_kib
-from loopback import (HOST, BUILD, OURS, STOCK, children, place,    # noqa: F401
-                      read, status_kib, wait_until)
+from loopback import (HOST, BUILD, OURS, STOCK, children,       # noqa: F401
+                      cpu_ticks, place, read, status_kib, wait_until)
 
 MIB = 1 << 20
 ECHO, FRONT = 3000, 3001
@@ -48,12 +48,6 @@ def record(name, what, figure, ours, stock=None):
 
 def fds(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
-
-
-def ticks(pids):
-    """CPU time of processes."""
-    return sum(int(n) for pid in pids for n in
-               read(f"/proc/{pid}/stat").rsplit(")")[-1].split()[11:13])
 
 
 def echo(listener):
@@ -122,7 +116,7 @@ def forwarding(place):                  # noqa: F811
     listener.close()
 
 
-def test_memory_of_channels(forwarding):
+def test_channels_take_the_memory_of_stocks(forwarding):
     """Of those that carry little: as stock's, and some for the window's own."""
     peaks = []
     for tree in (STOCK, OURS):
@@ -218,16 +212,17 @@ def is_clean(place):                    # noqa: F811
     assert place.still_serves()
 
 
-def test_idle_connections(place):       # noqa: F811
+def test_idle_connections_cost_what_stocks_do(place):       # noqa: F811
     """1,000 for a minute: memory and CPU within 2 % of stock's."""
     available = int(read("/proc/meminfo").split("MemAvailable:")[1].split()[0])
     if available < NEEDS_KIB:
         pytest.skip(f"no {NEEDS_KIB >> 20} GiB of memory")
     found = idle(place, IDLE, ["-N"], "User child is on pid")
     kib = memory_kib(found, IDLE)
-    before = [ticks(pids) for pids in found.values()]
+    before = [sum(map(cpu_ticks, pids)) for pids in found.values()]
     time.sleep(IDLE_S)
-    used = [ticks(pids) - b for pids, b in zip(found.values(), before)]
+    used = [sum(map(cpu_ticks, pids)) - b
+            for pids, b in zip(found.values(), before)]
     print(f"{IDLE_S} s idle, CPU ticks of stock, ours: {used}")
     # Both do nothing. The kernel counts in ticks (10 ms), and charges what a
     # tick finds running: 2 % of nothing is less than it can tell

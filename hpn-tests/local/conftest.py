@@ -3,7 +3,7 @@ Those with an sshd are root's again (see loopback.place)."""
 
 import pytest
 
-from loopback import as_user, user_folder
+from loopback import as_user, place, user_folder     # noqa: F401
 
 
 @pytest.fixture

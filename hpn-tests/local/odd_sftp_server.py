@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""An sftp server that misbehaves: for sftp -D and scp -D. It serves real
-files, and does one odd thing:
+"""Stands before an sftp server, and does one odd thing: for sftp -D and scp -D.
 
-    odd_sftp_server.py LOG [FAULT [NUMBER [FILE]]]
+    odd_sftp_server.py LOG SERVER [FAULT [NUMBER [FILE]]]
 
 FAULT, at the NUMBERth (3) read or write:
     write-fails     it says that one write failed, and that later ones didn't
@@ -40,6 +39,8 @@ or always:
     stops           the client gets a SIGINT before the first reply to a MKDIR
                     or OPENDIR
     no-limit        it says that there is none: 0
+    wordy           its statuses have 200 kB of text
+    long-reply      it answers a write with 250 kB
     one-by-one      it takes a request once it has sent the last reply, and
                     few replies fit into the socket that nobody has read
     holds           what is read of the first file, but for its first NUMBER
@@ -59,43 +60,32 @@ import signal
 import socket
 import stat
 import struct
+import subprocess
 import sys
 import time
 
-from sftp_wire import (ATTRS, CLOSE, DATA, EOF, EXTENDED,
-                       FAILURE, FOR_WRITING, FSETSTAT, FSTAT, HANDLE, INIT,
-                       LSTAT, MKDIR, NAME, NO_FILE, OK, OPEN, OPENDIR, READ,
-                       READDIR, REALPATH, REPLY, SETSTAT, STAT, STATUS,
-                       TRUNCATE, UNSUPPORTED, VERSION, WRITE, Message, message,
-                       string)
+from sftp_wire import (ATTRS, CLOSE, DATA, EOF, EXTENDED, FAILURE, FOR_WRITING,
+                       FSETSTAT, HANDLE, INIT, LSTAT, MKDIR, NAME, OPEN,
+                       OPENDIR, READ, READDIR, REPLY, STAT, STATUS, TRUNCATE,
+                       UNSUPPORTED, VERSION, WRITE, Message, framed, message,
+                       read_request, string)
 
 MIB = 1 << 20
 LARGE = 16 * MIB    # bytes: more than that is copied alone
 
 
-def attributes(st, size=None):
+def attributes(st, size):
     return struct.pack(">IQIIIII", 1 | 2 | 4 | 8,
                        st.st_size if size is None else size, st.st_uid,
                        st.st_gid, st.st_mode, int(st.st_atime),
                        int(st.st_mtime))
 
 
-def set_attributes(target, m):
-    """The size and the times of a file, if the message has them."""
-    flags = m.number()
-    if flags & 1:
-        os.truncate(target, m.number(">Q"))
-    if flags & 2:
-        m.take(8)
-    if flags & 4:
-        m.take(4)
-    if flags & 8:
-        os.utime(target, (m.number(), m.number()))
-
-
 class Server:
-    def __init__(self, log, fault=None, number=3, path=None):
+    def __init__(self, log, server, fault=None, number=3, path=None):
         self.log = log
+        self.real = subprocess.Popen([server], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, bufsize=0)
         self.opened = (0, 0, 0)
         self.writing, self.large = set(), set()
         self.first, self.kept = None, []
@@ -108,13 +98,22 @@ class Server:
         self.transfers = self.most = 0
         self.size = 0 if fault in ("sizeless", "proc") else None
         self.transfer = False           # a read or write is being answered
-        self.handles, self.names, self.ended = {}, {}, set()
+        self.handles, self.names, self.ended = set(), {}, set()
         self.held = None
         self.buffer = bytearray()
 
     # What goes in and out
 
+    def ask(self, request):
+        """The real server's reply"""
+        data = memoryview(framed(request))
+        while data:
+            data = data[self.real.stdin.write(data):]
+        return message(self.real.stdout.fileno())
+
     def reply(self, kind, number, body):
+        if self.fault == "wordy" and kind == STATUS:
+            body = body[:4] + string(b"x" * 200000) + string(b"")
         data = struct.pack(">IBI", len(body) + 5, kind, number) + body
         if self.fault == "reorders" and self.transfer:
             if self.held is None:
@@ -139,9 +138,8 @@ class Server:
         self.kept = []
 
     def status(self, number, code):
-        text = b"x" * 200000 if self.fault == "wordy" else b""
         self.reply(STATUS, number,
-                   struct.pack(">I", code) + string(text) + string(b""))
+                   struct.pack(">I", code) + string(b"") + string(b""))
 
     def end_of_names(self, number, handle):
         """What is asked after the end of a directory's names is refused where
@@ -208,6 +206,7 @@ class Server:
             self.fault = None
         number = m.number()
         if kind == INIT:
+            self.ask(m.data)
             extensions = b"" if self.fault == "no-limits" else \
                 string(b"limits@openssh.com") + string(b"1")
             self.reply(VERSION, 3, extensions)
@@ -232,9 +231,7 @@ class Server:
                 os.kill(os.getppid(), signal.SIGINT)
         try:
             self.one(kind, number, m)
-        except FileNotFoundError:
-            self.status(number, NO_FILE)
-        except (OSError, KeyError):     # the latter for a handle
+        except OSError:
             self.status(number, FAILURE)
 
     def share(self, more):
@@ -262,55 +259,30 @@ class Server:
                 4096 if self.fault == "wordy" else 261120,
                 self.number if self.fault == "few" else
                 0 if self.fault == "no-limit" else 1000))
-        elif kind == REALPATH:
-            path = os.path.realpath(m.string())
-            self.reply(NAME, number, struct.pack(">I", 1) + string(path) * 2 +
-                       struct.pack(">I", 0))
-        elif kind in (STAT, LSTAT):
-            self.reply(ATTRS, number, attributes(
-                (os.stat if kind == STAT else os.lstat)(m.string()),
-                self.size))
+        elif kind in (STAT, LSTAT) and self.size is not None:
+            reply = self.ask(m.data)
+            self.reply(reply[0], number, reply[5:] if reply[0] != ATTRS else
+                       reply[5:9] + struct.pack(">Q", self.size) + reply[17:])
         elif kind in (OPEN, OPENDIR):
-            path = m.string()
-            flags = m.number() if kind == OPEN else 0
-            handle = b"%d" % number
-            if self.fault == "few" and \
-                    len(self.names) + len(self.handles) >= self.number:
-                raise OSError
-            self.share(1)
-            if self.fault == "refuses" and \
-                    len(self.names) + len(self.handles) >= self.number:
-                if flags & TRUNCATE:
-                    open(path, "wb").close()
-                self.status(number, int(self.path))
-                return
-            if kind == OPENDIR:
-                self.names[handle] = (path, sorted(os.listdir(path)))
-            else:
-                mode = os.O_RDWR | os.O_CREAT if flags & FOR_WRITING else \
-                    os.O_RDONLY
-                if flags & TRUNCATE:
-                    mode |= os.O_TRUNC
-                self.handles[handle] = os.open(path, mode, 0o666)
-                if flags & FOR_WRITING:
-                    self.writing.add(handle)
-                elif os.fstat(self.handles[handle]).st_size > LARGE:
-                    self.large.add(handle)
-                self.first = self.first or handle
-            self.count()
-            self.reply(HANDLE, number, string(handle))
+            self.open(kind, number, m)
         elif kind == CLOSE:
             handle = m.string()
             self.share(-1)
             failed = self.fault == "close-fails" and handle in self.writing
+            reply = self.ask(m.data)
             self.writing.discard(handle)
             self.large.discard(handle)
+            self.ended.discard(handle)
             if self.names.pop(handle, None) is None:
-                os.close(self.handles.pop(handle))
+                self.handles.discard(handle)
                 self.holding -= handle != self.first
                 if handle != self.first and self.holding <= 0:
                     self.flush()
-            self.status(number, FAILURE if failed else OK)
+                elif handle == self.first:
+                    self.first = b"closed"      # its number is used again
+            if failed:
+                raise OSError
+            self.reply(reply[0], number, reply[5:])
         elif kind == READDIR:
             handle = m.string()
             path, names = self.names[handle]
@@ -329,56 +301,66 @@ class Server:
                                            self.size)
                 for n in some))
         elif kind == READ:
-            handle = m.string()
-            fd = self.handles[handle]
-            offset, count = m.number(">Q"), m.number()
-            if self.fault == "short":
-                count = min(count, max(count // 2, 1000))
-            if self.fault == "proc":
-                count = min(count, 4096)
-            data = os.pread(fd, count, offset)
-            if self.fault == "sizeless":
-                data = bytes(count)
-            if self.faulty("read-fails"):
-                self.status(number, FAILURE)
-            elif self.faulty("stub"):
-                os.write(1, struct.pack(">IBH", 3, DATA, 0))
-            elif self.faulty("too-much"):
-                self.wait_for_data()
-                self.reply(DATA, number, string(data + b"x" * 10))
-            elif self.holding > 0 and handle == self.first and data and \
-                    offset >= self.number:
-                self.kept.append((DATA, number, string(data)))
-            elif data and not self.faulty("ends"):
-                self.reply(DATA, number, string(data))
-            else:
-                self.status(number, EOF)
-        elif kind == WRITE:
-            fd = self.handles[m.string()]
-            offset = m.number(">Q")
-            if self.faulty("write-fails"):
-                self.status(number, FAILURE)
-                return
-            if self.faulty("long-reply"):
-                self.reply(HANDLE, number, string(b"x" * 250000))
-                return
-            os.pwrite(fd, m.string(), offset)
-            self.status(number, OK)
-        elif kind == MKDIR:
-            os.mkdir(m.string())
-            self.status(number, OK)
-        elif kind in (SETSTAT, FSETSTAT):
-            if kind == FSETSTAT and self.fault == "setstat-fails":
-                raise OSError
-            target = m.string()
-            set_attributes(self.handles[target] if kind == FSETSTAT else
-                           target, m)
-            self.status(number, OK)
-        elif kind == FSTAT:
-            self.reply(ATTRS, number,
-                       attributes(os.fstat(self.handles[m.string()])))
+            self.read(number, m)
+        elif kind == WRITE and self.faulty("long-reply"):
+            self.reply(HANDLE, number, string(b"x" * 250000))
+        elif kind == WRITE and self.faulty("write-fails") or \
+                kind == FSETSTAT and self.fault == "setstat-fails":
+            raise OSError
         else:
-            self.status(number, UNSUPPORTED)
+            reply = self.ask(m.data)
+            self.reply(reply[0], number, reply[5:])
+
+    def open(self, kind, number, m):
+        path = m.string()
+        flags = m.number() if kind == OPEN else 0
+        full = len(self.names) + len(self.handles) >= self.number
+        if self.fault == "few" and full:
+            raise OSError
+        self.share(1)
+        if self.fault == "refuses" and full:
+            if flags & TRUNCATE:
+                open(path, "wb").close()
+            self.status(number, int(self.path))
+            return
+        reply = self.ask(m.data)
+        handle = reply[9:]
+        if reply[0] == HANDLE and kind == OPENDIR:
+            self.names[handle] = (path, sorted(os.listdir(path)))
+        elif reply[0] == HANDLE:
+            self.handles.add(handle)
+            if flags & FOR_WRITING:
+                self.writing.add(handle)
+            elif os.path.getsize(path) > LARGE:
+                self.large.add(handle)
+            self.first = self.first or handle
+        self.count()
+        self.reply(reply[0], number, reply[5:])
+
+    def read(self, number, m):
+        handle, offset, count = m.string(), m.number(">Q"), m.number()
+        if self.fault == "short":
+            count = min(count, max(count // 2, 1000))
+        if self.fault == "proc":
+            count = min(count, 4096)
+        reply = self.ask(read_request(number, handle, offset, count))
+        data = reply[9:] if reply[0] == DATA else b""
+        if self.fault == "sizeless":
+            data = bytes(count)
+        if self.faulty("read-fails"):
+            raise OSError
+        if self.faulty("stub"):
+            os.write(1, struct.pack(">IBH", 3, DATA, 0))
+        elif self.faulty("too-much"):
+            self.wait_for_data()
+            self.reply(DATA, number, string(data + b"x" * 10))
+        elif self.holding > 0 and handle == self.first and data and \
+                offset >= self.number:
+            self.kept.append((DATA, number, string(data)))
+        elif data and not self.faulty("ends"):
+            self.reply(DATA, number, string(data))
+        else:
+            self.status(number, EOF)
 
     def run(self, log):
         while True:

@@ -137,7 +137,7 @@ def odd(tmp_path):
     more for a reply, so that many jobs are worth it."""
     return lambda *words: program(tmp_path / "server", "exec " + shlex.join(
         map(str, (sys.executable, f"{HERE}/odd_sftp_server.py",
-                  tmp_path / "log", *words))))
+                  tmp_path / "log", SERVER, *words))))
 
 
 def torn(source, dest):

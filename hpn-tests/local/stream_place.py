@@ -92,6 +92,13 @@ def place(tmp_path):
     return Place(tmp_path)
 
 
+@pytest.fixture
+def large(place):
+    fill(place, "file")
+    made_long_ago(place.source)
+    return place
+
+
 def fill(place, what):
     """A source: a large file, or a tree with one."""
     if what == "tree":

@@ -11,8 +11,7 @@ import struct
 
 import pytest
 
-from loopback import (ORDINARY, OURS, STOCK, USER, as_user,   # noqa: F401
-                      needs_root, place, read)
+from loopback import ORDINARY, OURS, STOCK, USER, as_user, needs_root, read
 from sftp_tools import SERVER, client, content, copy, entries
 from stream_place import BOTH, TOOLS
 
@@ -116,7 +115,7 @@ def outcome(here, build, tool, direction, options, make):
 @pytest.mark.parametrize("folder", FOLDERS)
 @TOOLS
 @BOTH
-def test_folders(tmp_path, tool, direction, folder):
+def test_copy_into_odd_folders_is_stocks(tmp_path, tool, direction, folder):
     needs_root()
     for options in ("-r", "-rp"):
         stock, ours = (outcome(tmp_path / "here", build, tool, direction,
@@ -158,7 +157,7 @@ def kind_of(mount):
 @pytest.fixture(params=[
     mount for mount in MOUNTS
     if kind_of(mount) in read("/proc/filesystems").split()])
-def mounted(place, request):                            # noqa: F811
+def mounted(place, request):
     """A folder with a file system: as the place sees it, and as we do."""
     kind = kind_of(request.param)
     script = MOUNTS[request.param]
@@ -173,7 +172,7 @@ def mounted(place, request):                            # noqa: F811
     return at, f"/proc/{place.holder.pid}/root{at}"
 
 
-def moved(place, build, direction, *options, source, dest):     # noqa: F811
+def moved(place, build, direction, *options, source, dest):
     """What scp said of a copy."""
     argv, _ = client("scp", direction, SERVER, source, dest, build=build)
     argv[2:2] = options
@@ -182,9 +181,9 @@ def moved(place, build, direction, *options, source, dest):     # noqa: F811
 
 
 @BOTH
-def test_file_system(place, mounted, direction):        # noqa: F811
-    """Source and target of a tree; of a file that a copy goes on with; and
-    full."""
+def test_copy_on_a_file_system_is_stocks(place, mounted, direction):
+    """Of a tree, and of a large file when there is no room. A file is
+    resumed."""
     at, here = mounted
     seen = []
     fill(pathlib.Path(f"{here}/source"))
@@ -221,7 +220,7 @@ def test_file_system(place, mounted, direction):        # noqa: F811
 
 @pytest.mark.parametrize("mounted", ["tmpfs"], indirect=True)
 @BOTH
-def test_folder_of_100_000(place, mounted, direction):  # noqa: F811
+def test_100_000_files_arrive(place, mounted, direction):
     """Their names alone are more than a window."""
     at, here = mounted
     os.mkdir(f"{here}/source")

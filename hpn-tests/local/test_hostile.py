@@ -17,8 +17,7 @@ from hostile import (BOUNDED, KIB, MIB, MSG_DATA, MSG_EXT_INFO, MSG_FAILURE,
                      MSG_WINDOW_ADJUST, PACKET, PATIENCE_S, PING, STOPPED,
                      WINDOW, ZERO, Client, Raw, Server, ext_info, fill,
                      is_full, lie, packed, send)
-from loopback import (OURS, PORT, STOCK, place, read,    # noqa: F401
-                      wait_until)
+from loopback import OURS, STOCK, wait_until
 
 MORE_THAN_STOCK_KIB = 8 * KIB
 
@@ -50,7 +49,7 @@ def stock_and_ours(place, attack, end=Server, status=0):
 # Both ends
 
 @ENDS
-def test_more_than_the_window(place, end):
+def test_data_past_the_window_ends_the_connection(place, end):
     def attack(here):
         to = here.session(STOPPED).remote_chanid
         assert here.peer.send_until_it_ends(
@@ -70,7 +69,7 @@ def of_no_channel(to, n):
 
 
 @ENDS
-def test_adjusts_of_no_channel(place, end):
+def test_adjusts_of_no_channel_are_ignored(place, end):
     """Nothing comes of them."""
     here, closed = end(place), 1
     if end is Server:
@@ -88,50 +87,53 @@ def test_adjusts_of_no_channel(place, end):
     assert here.finish() <= here.peak.before + MORE_THAN_STOCK_KIB
 
 
-@ENDS
-def test_adjust_overflows(place, end):
-    here = end(place)
-    to = here.session("cat").remote_chanid
-    assert here.peer.send_until_it_ends(
-        (MSG_WINDOW_ADJUST, to, 0xffffffff) for _ in range(2))
-    here.finish(255)
-    assert "overflows remote window" in here.log()
-
-
-LIES = {    # what is said, and a word of the line that it makes an end log
-    "data": ((MSG_DATA, 0, lie(PACKET, b"x")), "incomplete message"),
-    "data-4g": ((MSG_DATA, 0, lie(0xffffffff, b"x")), "too large"),
-    "data-short": ((MSG_DATA, 0, Raw(b"\0\0")), "incomplete message"),
-    "data-trailing": ((MSG_DATA, 0, b"x", b"y"), "unexpected bytes remain"),
-    "adjust-short": ((MSG_WINDOW_ADJUST, 0), "Invalid window adjust message"),
-    "adjust-trailing": ((MSG_WINDOW_ADJUST, 0, 1, 1),
-                        "Invalid window adjust message"),
-    "pong": ((MSG_PONG, lie(100, b"path ")), "incomplete message"),
-    "pong-4g": ((MSG_PONG, lie(0xffffffff)), "too large"),
-    "pong-empty": ((MSG_PONG,), "incomplete message"),
+NO_CHANNEL = "data packet referred to nonexistent channel"
+ADJUST = "Invalid window adjust message"
+STATUS = "Invalid status confirm message"
+# What is said, and a word of the line with which that ends the connection;
+# None: it goes on
+ATTACKS = {
+    "data": ([(MSG_DATA, 0, lie(PACKET, b"x"))], "incomplete message"),
+    "data-4g": ([(MSG_DATA, 0, lie(0xffffffff, b"x"))], "too large"),
+    "data-short": ([(MSG_DATA, 0, Raw(b"\0\0"))], "incomplete message"),
+    "data-trailing": ([(MSG_DATA, 0, b"x", b"y")], "unexpected bytes remain"),
+    "data-of-no-channel": ([(MSG_DATA, 0x7fffffff, ZERO)], NO_CHANNEL),
+    "data-of-channel-4g": ([(MSG_DATA, 0xffffffff, ZERO)],
+                           "Invalid data channel id"),
+    "adjust-short": ([(MSG_WINDOW_ADJUST, 0)], ADJUST),
+    "adjust-trailing": ([(MSG_WINDOW_ADJUST, 0, 1, 1)], ADJUST),
+    "adjust-to-the-limit": ([(MSG_WINDOW_ADJUST, 0, 0xffffffff - WINDOW)],
+                            None),
+    "adjust-past-the-limit": ([(MSG_WINDOW_ADJUST, 0, 0xffffffff - WINDOW),
+                               (MSG_WINDOW_ADJUST, 0, 1)],
+                              "overflows remote window"),
+    "adjusts-of-nothing": ([(MSG_WINDOW_ADJUST, 0, 0)] * 10000, None),
+    "pong": ([(MSG_PONG, lie(100, b"path "))], "incomplete message"),
+    "pong-4g": ([(MSG_PONG, lie(0xffffffff))], "too large"),
+    "pong-empty": ([(MSG_PONG,)], "incomplete message"),
 }
 ANSWERS = {     # to requests of channels: sshd takes any for a sign of life
-    "answer-short": ((MSG_FAILURE, Raw(b"\0")),
-                     "Invalid status confirm message"),
-    "answer-4g": ((MSG_FAILURE, 0xffffffff),
+    "answer-short": ([(MSG_FAILURE, Raw(b"\0"))], STATUS),
+    "answer-4g": ([(MSG_FAILURE, 0xffffffff)],
                   "Invalid status confirm channel id"),
-    "answer-trailing": ((MSG_FAILURE, 0, 0),
-                        "Invalid status confirm message"),
+    "answer-trailing": ([(MSG_FAILURE, 0, 0)], STATUS),
 }
 
-@pytest.mark.parametrize("name", [*LIES, *ANSWERS])
+
+@pytest.mark.parametrize("name", [*ATTACKS, *ANSWERS])
 @ENDS
-def test_odd_answers_do_no_harm(place, end, name):
-    """Odd answers do sshd no harm, as with stock."""
-    message, word = (LIES | ANSWERS)[name]
+def test_odd_message_does_no_harm(place, end, name):
+    """It ends the connection with one line, or has no effect, as with stock."""
+    messages, word = (ATTACKS | ANSWERS)[name]
     here = end(place)
     assert here.session("cat").remote_chanid == 0
-    if end is Server and name in ANSWERS:
-        here.peer.say(*message)
+    if word is None or end is Server and name in ANSWERS:
+        for message in messages:
+            here.peer.say(*message)
         assert here.works()
-        here.finish()
+        assert here.finish() <= here.peak.before + MORE_THAN_STOCK_KIB
         return
-    assert here.peer.send_until_it_ends([message])
+    assert here.peer.send_until_it_ends(messages)
     here.finish(255)
     assert word in here.log(), here.log()[-2000:]
 
@@ -196,10 +198,14 @@ def of_any_window(place, make):
     assert "peer ignored channel window" in here.log()
 
 
-def unasked(say, to):
-    """Answers that nobody waits for, for channels that there are not, and pongs
-    with every cookie that could be next and of any length."""
+@ENDS
+def test_answers_to_nothing_are_ignored(place, end):
+    """For channels that there are and are not, and pongs with every cookie that
+    could be next and of any length."""
+    here = end(place)
+    to, say = here.session("cat").remote_chanid, here.peer.say
     for i in range(2000):
+        say(MSG_REQUEST_FAILURE)
         say(MSG_FAILURE, to)
         say(MSG_SUCCESS, to)
         say(MSG_FAILURE, 1000 + i)
@@ -207,6 +213,8 @@ def unasked(say, to):
         say(MSG_PONG, b"path " + struct.pack(">Q", i % 4))
     for length in (0, 1, 5, 12, 14, 30000):
         say(MSG_PONG, b"path " * (length // 5) + b"p" * (length % 5))
+    assert here.works()
+    assert here.finish() <= here.peak.before + MORE_THAN_STOCK_KIB
 
 
 INFLATES = "Packet inflates to more than 262144 bytes."
@@ -232,7 +240,7 @@ def test_inflated_packet_is_bounded(place, end, size):
 
 # Our sshd
 
-def test_sshd_on_all_channels(place):
+def test_sshd_bounds_each_of_many_channels(place):
     """No more than each one's window, but that on eight channels."""
     def attack(server):
         for _ in range(8):
@@ -243,7 +251,7 @@ def test_sshd_on_all_channels(place):
     stock_and_ours(place, attack)
 
 
-def test_sshd_a_little_more_than_the_window(place):
+def test_sshd_takes_a_tenth_past_the_window(place):
     """Up to 10 % is put up with, and lost is nothing."""
     server = Server(place)
     go = place.path("go")
@@ -273,46 +281,10 @@ def takes_much_late(place, late_s, limit):
     return server, channel, lambda: os.kill(reader, signal.SIGSTOP)
 
 
-def test_sshd_late_answers(place):
+def test_sshd_window_is_bounded_if_answers_are_late(place):
     """The window of a client that answers probes a second late is
     ChannelWindowMax."""
     of_any_window(place, takes_much_late)
-
-
-def test_sshd_floods_of_adjusts(place):
-    """Of nothing: no harm."""
-    server = Server(place)
-    channel = server.session("cat")
-    for _ in range(10000):
-        server.client.say(MSG_WINDOW_ADJUST, channel.remote_chanid, 0)
-    assert server.works()
-    assert server.finish() <= server.peak.before + MORE_THAN_STOCK_KIB
-
-
-def test_sshd_adjust_to_the_limit(place):
-    """2^32 - 1 bytes of credit are allowed; one more is not."""
-    server = Server(place)
-    to = server.session("cat").remote_chanid
-    server.client.say(MSG_WINDOW_ADJUST, to, 0xffffffff - WINDOW)
-    assert server.works()
-    assert server.client.send_until_it_ends([(MSG_WINDOW_ADJUST, to, 1)])
-    assert "overflows remote window" in server.log()
-    server.finish()
-
-
-@pytest.mark.parametrize("unknown, word", [
-    (1, "data packet referred to nonexistent channel"),
-    (0x7fffffff, "data packet referred to nonexistent channel"),
-    (0xffffffff, "Invalid data channel id")])
-def test_sshd_data_of_no_channel(place, unknown, word):
-    """The end, as with stock."""
-    for tree in (STOCK, OURS):
-        server = Server(place, tree)
-        server.session("cat")
-        assert server.client.send_until_it_ends(
-            (MSG_DATA, unknown, ZERO) for _ in range(100))
-        assert word in server.log()
-        server.finish()
 
 
 TINY = 20000                            # packets
@@ -329,21 +301,26 @@ def adjusts(log):
     return len(re.findall(r"channel \d+: window \d+ sent adjust \d+", log))
 
 
-def test_sshd_one_byte_packets(place):
-    """All of them arrive, none calls for an adjust of its own, and where the
-    reader has stopped they take no more memory than stock takes for them."""
-    def attack(server):
-        tiny(server.client, server.session(STOPPED).remote_chanid)
-        counted = server.session("wc -c")
-        tiny(server.client, counted.remote_chanid)
-        counted.shutdown_write()
-        assert counted.makefile().read().strip() == str(TINY).encode()
-        assert adjusts(server.log()) <= TINY // 1000
+@ENDS
+def test_one_byte_packets_take_no_adjust_each(place, end):
+    """All of them arrive, and where sshd's reader has stopped they take no more
+    memory than stock takes for them."""
+    def attack(here):
+        if end is Client:
+            tiny(here.peer, here.channel.remote_chanid)
+            assert here.ssh.stdout.read(TINY) == b"x" * TINY
+        else:
+            tiny(here.peer, here.session(STOPPED).remote_chanid)
+            counted = here.session("wc -c")
+            tiny(here.peer, counted.remote_chanid)
+            counted.shutdown_write()
+            assert counted.makefile().read().strip() == str(TINY).encode()
+        assert adjusts(here.log()) <= TINY // 1000
 
-    stock_and_ours(place, attack)
+    stock_and_ours(place, attack, end)
 
 
-def test_sshd_all_credit_and_no_reading(place):
+def test_sshd_reads_256_kib_ahead_of_any_credit(place):
     """What sshd reads ahead doesn't follow the credit it has: 256 KiB, where
     stock goes up to 16 MiB."""
     server = Server(place)
@@ -359,7 +336,7 @@ def test_sshd_all_credit_and_no_reading(place):
     assert server.finish() <= server.peak.before + MORE_THAN_STOCK_KIB
 
 
-def test_sshd_extension_too_late(place):
+def test_sshd_ignores_extensions_after_the_login(place):
     """Once logged in, the peer is what it was."""
     server = Server(place)
     server.client.say(MSG_EXT_INFO, 1, BOUNDED, b"0")
@@ -368,8 +345,7 @@ def test_sshd_extension_too_late(place):
     server.finish()
 
 
-def test_sshd_no_answer(place):
-    """Then there is one probe, and no more until it is answered."""
+def test_sshd_probes_once_until_it_is_answered(place):
     server = Server(place)
     server.client.probed = lambda answer: None
     for _ in range(5):
@@ -420,18 +396,6 @@ def test_second_probe_answer_is_ignored(place):
     server.finish()
 
 
-def test_sshd_answers_to_nothing(place):
-    """Under way or not, known channel or not: nothing comes of them."""
-    server = Server(place)
-    client = server.client
-    to = server.session("cat").remote_chanid
-    for _ in range(2000):
-        client.say(MSG_REQUEST_FAILURE)
-    unasked(client.say, to)
-    assert server.works()
-    assert server.finish() <= server.peak.before + MORE_THAN_STOCK_KIB
-
-
 # Our ssh
 
 def gives_much_late(by, place, late_s, limit):
@@ -455,23 +419,9 @@ def gives_much_late(by, place, late_s, limit):
 
 
 @pytest.mark.parametrize("by", ["ping", "request"])
-def test_ssh_late_answers(place, by):
+def test_ssh_window_is_bounded_if_answers_are_late(place, by):
     """Pongs are as good as refusals."""
     of_any_window(place, functools.partial(gives_much_late, by))
-
-
-def test_ssh_one_byte_packets(place):
-    peaks = []
-    for tree in (STOCK, OURS):
-        client = Client(place, tree)
-        tiny(client.server, client.channel.remote_chanid)
-        assert client.ssh.stdout.read(TINY) == b"x" * TINY
-        assert client.works()
-        assert adjusts(client.log()) <= TINY // 1000
-        status, peak = client.end()
-        assert status == 0
-        peaks.append(peak)
-    assert peaks[1] <= peaks[0] + MORE_THAN_STOCK_KIB
 
 
 def pour(client, count):
@@ -482,8 +432,12 @@ def pour(client, count):
     reader.join()
 
 
-@pytest.mark.parametrize("extensions", [PING, None], ids=["ping", "request"])
-def test_ssh_no_answer(place, extensions):
+BY = pytest.mark.parametrize("extensions", [PING, None],
+                             ids=["ping", "request"])
+
+
+@BY
+def test_ssh_probes_once_until_it_is_answered(place, extensions):
     client = Client(place, extensions=extensions, slow_s=0.1,
                     probed=lambda answer: None)
     pour(client, 16 * MIB)
@@ -492,10 +446,8 @@ def test_ssh_no_answer(place, extensions):
     assert client.end()[0] == 0
 
 
-@pytest.mark.parametrize("extensions", [PING, None], ids=["ping", "request"])
-def test_ssh_answers_to_nothing(place, extensions):
-    """Twice, unasked, for channels that there are not, and by pongs with every
-    cookie that could be next."""
+@BY
+def test_ssh_ignores_second_answers(place, extensions):
     client = Client(place, extensions=extensions, slow_s=0.1)
     server = client.server
 
@@ -506,9 +458,6 @@ def test_ssh_answers_to_nothing(place, extensions):
         server.say(MSG_PONG, b"path " + struct.pack(">Q", server.probes))
 
     server.probed = twice
-    unasked(server.say, 0)
     pour(client, 16 * MIB)
     assert client.works()
-    status, peak = client.end()
-    assert status == 0
-    assert peak <= client.peak.before + MORE_THAN_STOCK_KIB
+    assert client.finish() <= client.peak.before + MORE_THAN_STOCK_KIB

@@ -4,11 +4,10 @@ than those of a stock sshd beside it."""
 import pytest
 
 from idle import idle, memory_kib
-from loopback import place                              # noqa: F401
 
 
 @pytest.mark.parametrize("connections, what, shows", [
     (200, ["-N"], "User child is on pid"),
     (100, ["sleep 1000"], "Starting session: command")])
-def test_idle_memory_is_bounded(place, connections, what, shows):  # noqa: F811
+def test_idle_memory_is_bounded(place, connections, what, shows):
     memory_kib(idle(place, connections, what, shows), connections)

@@ -11,8 +11,7 @@ import pytest
 
 from hostile import PACKET, WINDOW, Raw, Server
 from login_tools import CHANNEL_REQUEST, HOST, OPEN, Agent
-from loopback import (FRONT, OURS, STOCK, Relay, place,     # noqa: F401
-                      read, wait_until)
+from loopback import FRONT, OURS, STOCK, Relay, read, wait_until
 
 LAST = 0xffffffff
 
@@ -32,7 +31,7 @@ def opens(server, *kinds):
 @pytest.mark.parametrize("kinds", [
     [], [b"session", b"session"], [b"session", b"unknown"]],
     ids=["none", "refused", "another"])
-def test_a_session_that_was_not_opened(place, kinds):
+def test_command_of_no_session_is_ignored(place, kinds):
     """Its command runs nowhere: not in the session before it either."""
     server = Server(place, options=["MaxSessions 1"])
     ran = opens(server, *kinds)
@@ -42,7 +41,7 @@ def test_a_session_that_was_not_opened(place, kinds):
     assert not os.path.exists(ran)
 
 
-def test_a_session_that_was_opened(place):
+def test_command_behind_its_opening_runs(place):
     server = Server(place)
     ran = opens(server, b"session")
     wait_until("the command", lambda: os.path.exists(ran))
@@ -76,7 +75,7 @@ def openings(log):
 
 
 @pytest.mark.parametrize("server", [OURS, STOCK], ids=["ours", "stock"])
-def test_commands_with_their_openings(place, server):
+def test_commands_go_out_with_their_openings(place, server):
     path, log = master(place, server=server)
     for n in range(3):
         done = shared(place, path, f"cat; echo {n}; exit {n}")
@@ -85,7 +84,7 @@ def test_commands_with_their_openings(place, server):
 
 
 @pytest.mark.parametrize("option", ["-tt", "-X", "-A"])
-def test_sessions_that_wait(place, option):
+def test_sessions_wait_for_their_number(place, option):
     """A terminal, X11 and an agent wait for the session's number."""
     agent = Agent(place)
     env = {**os.environ, **agent.env, "DISPLAY": "127.0.0.1:9"}
@@ -96,7 +95,7 @@ def test_sessions_that_wait(place, option):
         assert openings(log)[-1] == early
 
 
-def test_sessions_side_by_side(place):
+def test_parallel_sessions_get_their_own_commands(place):
     """Each gets its own command."""
     path, log = master(place)
     started = [place.start(place.ssh("-S", path, HOST,
@@ -109,7 +108,7 @@ def test_sessions_side_by_side(place):
     assert openings(log) == [True] * 8
 
 
-def test_an_opening_that_is_refused(place):
+def test_refused_opening_takes_only_its_command(place):
     """It takes its command with it, and no other session."""
     path, log = master(place, "MaxSessions 1")
     first = place.start(place.ssh("-S", path, HOST, "cat; echo first"),
@@ -149,7 +148,7 @@ def test_a_command_runs_once(place, option, early):
     assert ("master terminated unexpectedly" in said) == early
 
 
-def test_a_stock_client_of_our_master(place):
+def test_master_waits_for_a_stock_client(place):
     """It would run its command again: the master waits."""
     path, log = master(place)
     done = place.run(place.ssh("-S", path, HOST, "echo ran", tree=STOCK))

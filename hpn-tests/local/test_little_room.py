@@ -9,8 +9,7 @@ import threading
 import pytest
 
 from hostile import MSG_DATA, WINDOW, Client, Raw, Server, packed
-from loopback import (children, place, read,            # noqa: F401
-                      stands_still, wait_until)
+from loopback import children, cpu_ticks, stands_still, wait_until
 
 PACKETS = (0, 1, 2, 2 ** 32 - 1)
 WINDOWS = (0, 1, 2, 3)
@@ -20,8 +19,7 @@ SFTP_INIT = packed(5, Raw(b"\1"), 3)
 
 
 def cpu_s(pid):
-    ticks = read(f"/proc/{pid}/stat").rsplit(")")[-1].split()[11:13]
-    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    return cpu_ticks(pid) / os.sysconf("SC_CLK_TCK")
 
 
 def takes_no_more(peer, channel, window, packet):
@@ -37,7 +35,7 @@ def takes_no_more(peer, channel, window, packet):
         assert channel.recv(fits) == SAID[:fits]
 
 
-def test_sshd_without_room_does_not_spin(place):  # noqa: F811
+def test_sshd_without_room_does_not_spin(place):
     server = Server(place)
     pid = server.peak.pid
     before_s = cpu_s(pid)
@@ -60,7 +58,7 @@ def test_sshd_without_room_does_not_spin(place):  # noqa: F811
 
 
 @pytest.mark.parametrize("end", ["the client has gone", "it says no more"])
-def test_sshd_ends(place, end):                         # noqa: F811
+def test_sshd_without_room_ends(place, end):
     """Its only command is sftp without writing, and what that answers has no
     room: the process ends as it should."""
     server = Server(place, options=[
@@ -87,7 +85,7 @@ def test_sshd_ends(place, end):                         # noqa: F811
 
 @pytest.mark.parametrize("packet", PACKETS)
 @pytest.mark.parametrize("window", WINDOWS)
-def test_ssh_without_room_does_not_spin(place, window, packet):  # noqa: F811
+def test_ssh_without_room_does_not_spin(place, window, packet):
     client = Client(place, takes=(window, packet))
     before_s = cpu_s(client.ssh.pid)
     client.ssh.stdin.write(SAID)
@@ -104,7 +102,7 @@ MUCH = 32 << 20
 
 @pytest.mark.parametrize("window", [MUCH, 2 ** 32 - 1])
 @pytest.mark.parametrize("end", [Server, Client], ids=["sshd", "ssh"])
-def test_packets_of_any_size(place, end, window):       # noqa: F811
+def test_packets_are_no_longer_than_what_is_read(place, end, window):
     """Much data for who takes packets of 4 GiB: all of it arrives. No packet
     has more than is read ahead; stock sends some of several MiB."""
     here = end(place, takes=(window, 2 ** 32 - 1))
@@ -122,7 +120,7 @@ def test_packets_of_any_size(place, end, window):       # noqa: F811
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
-def test_ssh_ends(place, signum):                       # noqa: F811
+def test_signal_ends_ssh_without_room(place, signum):
     client = Client(place, takes=(WINDOW, 0))
     client.ssh.stdin.write(SAID)
     client.ssh.stdin.flush()

@@ -13,8 +13,7 @@ from login_tools import (ACCEPT, CHANNEL_REQUEST, CONFIRM, FAILURE, OPEN,
                          PK_OK, REQUEST, SERVICE, SIGN_REQUEST, SUCCESS, Agent,
                          Case, Prompts, authorize, certify, ended, flow,
                          has_pam, key, keygen, observe, run, sent_before)
-from loopback import (OURS, STOCK, USER, place, read, user_folder,  # noqa: F401
-                      wait_until)
+from loopback import OURS, STOCK, USER, read, user_folder
 
 SERVERS = pytest.mark.parametrize("server", [OURS, STOCK],
                                   ids=["ours", "stock"])
@@ -23,12 +22,13 @@ PAST, PRESENT = "-2h:-1h", "-1h:+1h"
 WORD = "$6$openssh-bdp$uT0u970C3e8EBD924ZWGW/2p/u9mdqu7P97bspehP6HOO" \
     "D12yc2YznvPFVIbxM07dauYtA8FMpyKjBuen7woz/"
 PASSWORD = "PasswordAuthentication yes"
+PASSWORD_FIRST = "-o", "PreferredAuthentications=password,publickey"
 DENIED, EXT_INFO = 255, 7
 
 
 # The order of messages
 
-def login(place, tree, *options, server=OURS, **kwargs):    # noqa: F811
+def login(place, tree, *options, server=OURS, **kwargs):
     """The messages of a login that succeeds."""
     sshd = place.sshd(server)
     done = run(place, Case(*options, **kwargs), tree, level="DEBUG3")
@@ -38,7 +38,7 @@ def login(place, tree, *options, server=OURS, **kwargs):    # noqa: F811
 
 
 @SERVERS
-def test_order_of_the_login(place, server):
+def test_login_goes_out_in_one_flight(place, server):
     """The service, "none" and the query go out in one flight. The signature
     waits for the server to take the key."""
     kinds = login(place, OURS, server=server)
@@ -50,7 +50,7 @@ def test_order_of_the_login(place, server):
 
 
 @SERVERS
-def test_order_of_the_session(place, server):
+def test_command_goes_out_with_its_opening(place, server):
     """Its command goes right behind its opening to a server that announces
     that it takes it, which stock's does not."""
     kinds = login(place, OURS, server=server)
@@ -248,15 +248,6 @@ def account_that_has_expired(place):
 
 
 @case
-def key_with_a_command(place):
-    line = 'command="echo forced" ' + read(place.path("user.pub"))
-    with open(place.path("authorized"), "w") as f:
-        f.write(line)
-    return Case(sshd=["PermitRootLogin forced-commands-only",
-                      f"AuthorizedKeysFile {place.path('authorized')}"])
-
-
-@case
 def banner(place):
     with open(place.path("banner"), "w") as f:
         f.write("Authorized users only\n" * 40)
@@ -279,105 +270,85 @@ def penalties(place):
 
 
 CASES |= {
-    "key_in_a_file": lambda place: Case(),
-    "key_in_an_agent": lambda place: with_agent(place),
+    "key_in_a_file": Case(),
+    "key_in_an_agent": with_agent,
     # IdentitiesOnly: those that are not named stay unasked.
-    "agent_with_more_keys_than_one": lambda place: with_agent(place,
-        first=["first"]),
-    "agent_with_a_key_for_this_host_only": lambda place: for_one_host(place,
-        place.path("host.pub"), 0),
-    "agent_with_a_key_for_another_host_only": lambda place: for_one_host(place,
-        key(place, "another") + ".pub", DENIED),
+    "agent_with_more_keys_than_one": lambda place: with_agent(
+        place, first=["first"]),
+    "agent_with_a_key_for_this_host_only": lambda place: for_one_host(
+        place, place.path("host.pub"), 0),
+    "agent_with_a_key_for_another_host_only": lambda place: for_one_host(
+        place, key(place, "another") + ".pub", DENIED),
     "agent_that_asks": lambda place: confirming(place, "true", 0),
-    "agent_that_asks_and_is_told_no": lambda place: confirming(place, "exit 1",
-        DENIED),
+    "agent_that_asks_and_is_told_no": lambda place: confirming(
+        place, "exit 1", DENIED),
     "valid_certificate": lambda place: certificate(place, PRESENT, 0),
-    "expired_certificate": lambda place: certificate(place, PAST, DENIED),
-    "expired_certificate_and_its_key": lambda place: certificate(place, PAST,
-        0, "user"),
-    "second_key_of_three": lambda place: several(place, "first"),
+    "expired_certificate_and_its_key": lambda place: certificate(
+        place, PAST, 0, "user"),
     "third_key_of_four": lambda place: several(place, "second"),
-    "one_try_and_the_right_key": lambda place: Case(sshd=["MaxAuthTries 1"]),
-    "one_try_and_a_wrong_key_first": lambda place: several(place, "first",
-        "MaxAuthTries 1", status=DENIED),
-    "two_tries_and_the_second_key": lambda place: several(place, "first",
-        "MaxAuthTries 2"),
-    "two_tries_and_the_third_key": lambda place: several(place, "second",
-        "MaxAuthTries 2", status=DENIED),
-    "no_algorithm_in_common": lambda place: Case("-o",
-        "PubkeyAcceptedAlgorithms=rsa-sha2-512", status=DENIED),
-    "key_though_passwords_are_taken": lambda place: with_password(place),
-    "password_at_a_server_without_publickey": lambda place:
-        with_password(place, sshd=["PubkeyAuthentication no"]),
-    "password_at_a_client_without_publickey": lambda place:
-        with_password(place, "-o", "PubkeyAuthentication=no"),
-    "password_before_publickey": lambda place: with_password(place, "-o",
-        "PreferredAuthentications=password,publickey"),
-    "password_only": lambda place: with_password(place, "-o",
-        "PreferredAuthentications=password"),
-    "wrong_password_and_then_the_key": lambda place: with_password(place, "-o",
-        "PreferredAuthentications=password,publickey", script="echo wrong"),
-    "wrong_password": lambda place: with_password(place,
-        sshd=["AuthorizedKeysFile none"], script="echo wrong", status=DENIED),
-    "publickey_before_password": lambda place: with_password(place, "-o",
-        "PreferredAuthentications=publickey,password"),
-    "methods_that_are_not_built_in": lambda place: Case("-o",
-        "PreferredAuthentications=gssapi-with-mic,hostbased,publickey"),
-    "two_keys_needed_and_one_there": lambda place:
-        Case(sshd=["AuthenticationMethods publickey,publickey"],
-        status=DENIED),
-    "key_and_password_needed": lambda place: with_password(place,
-        sshd=["AuthenticationMethods publickey,password"],
+    "one_try_and_the_right_key": Case(sshd=["MaxAuthTries 1"]),
+    "one_try_and_a_wrong_key_first": lambda place: several(
+        place, "first", "MaxAuthTries 1", status=DENIED),
+    "two_tries_and_the_second_key": lambda place: several(
+        place, "first", "MaxAuthTries 2"),
+    "no_algorithm_in_common": Case(
+        "-o", "PubkeyAcceptedAlgorithms=rsa-sha2-512", status=DENIED),
+    "key_though_passwords_are_taken": with_password,
+    "password_at_a_server_without_publickey": lambda place: with_password(
+        place, sshd=["PubkeyAuthentication no"]),
+    "password_at_a_client_without_publickey": lambda place: with_password(
+        place, "-o", "PubkeyAuthentication=no"),
+    "password_before_publickey": lambda place: with_password(
+        place, *PASSWORD_FIRST),
+    "wrong_password_and_then_the_key": lambda place: with_password(
+        place, *PASSWORD_FIRST, script="echo wrong"),
+    "methods_that_are_not_built_in": Case(
+        "-o", "PreferredAuthentications=gssapi-with-mic,hostbased,publickey"),
+    "two_keys_needed_and_one_there": Case(
+        sshd=["AuthenticationMethods publickey,publickey"], status=DENIED),
+    "key_and_password_needed": lambda place: with_password(
+        place, sshd=["AuthenticationMethods publickey,password"],
         command="echo ran; cat", typed="not for the prompt"),
-    "key_and_wrong_password": lambda place: with_password(place,
-        sshd=["AuthenticationMethods publickey,password"], script="echo wrong",
+    "password_and_key_needed": lambda place: with_password(
+        place, sshd=["AuthenticationMethods password,publickey"]),
+    "user_who_is_not_there": Case("-l", "nosuch", status=DENIED),
+    "root_with_a_command_only": Case(
+        "-l", "root", sshd=["PermitRootLogin forced-commands-only"],
         status=DENIED),
-    "password_and_key_needed": lambda place: with_password(place,
-        sshd=["AuthenticationMethods password,publickey"]),
-    "user_who_is_not_allowed": lambda place: Case(sshd=["AllowUsers nobody"],
-        status=DENIED),
-    "user_who_is_not_there": lambda place: Case("-l", "nosuch", status=DENIED),
-    "root_with_a_command_only": lambda place:
-        Case("-l", "root", sshd=["PermitRootLogin forced-commands-only"],
-             status=DENIED),
-    "forced_command": lambda place:
-        Case(sshd=["ForceCommand echo $SSH_ORIGINAL_COMMAND forced; cat"],
+    "forced_command": Case(
+        sshd=["ForceCommand echo $SSH_ORIGINAL_COMMAND forced; cat"],
         typed="input"),
-    "subsystem": lambda place: Case("-s", command="sftp",
-        sshd=["Subsystem sftp echo subsystem"]),
-    "subsystem_that_is_refused": lambda place: Case("-s", command="nosuch",
-        status=DENIED),
-    "no_sessions": lambda place: Case(sshd=["MaxSessions 0"], status=DENIED),
-    "status_of_a_command": lambda place:
-        Case(command="echo out; echo err >&2; exit 3", status=3),
-    "command_of_40_kb": lambda place: Case(command="echo ran #" + "x" * 40000),
-    "no_command": lambda place: Case("-T", command="",
-        typed="echo ran; exit 4\n", status=4),
-    "terminal": lambda place: Case("-tt",
-        command="tty >/dev/null && echo terminal"),
-    "x11_that_is_refused": lambda place: Case("-X", env={"DISPLAY":
-        "127.0.0.1:9"}),
-    "forwardings": lambda place: Case("-L", "4444:127.0.0.1:2222", "-R",
-        "4445:127.0.0.1:2222", command="sleep 0.2; echo ran"),
-    "environment": lambda place: Case("-o", "SetEnv=BDP_TEST=x",
-        sshd=["AcceptEnv BDP_*"], command="echo $BDP_TEST"),
-    "compression": lambda place: Case("-C"),
-    "unknown_host_that_is_taken": lambda place: Case(drop=["Strict",
-        "BatchMode"], seen=[Prompts(place, "echo yes")]),
+    "subsystem": Case("-s", command="sftp",
+                      sshd=["Subsystem sftp echo subsystem"]),
+    "subsystem_that_is_refused": Case("-s", command="nosuch", status=DENIED),
+    "no_sessions": Case(sshd=["MaxSessions 0"], status=DENIED),
+    "command_of_40_kb": Case(command="echo ran #" + "x" * 40000),
+    "no_command": Case("-T", command="", typed="echo ran; exit 4\n", status=4),
+    "terminal": Case("-tt", command="tty >/dev/null && echo terminal"),
+    "x11_that_is_refused": Case("-X", env={"DISPLAY": "127.0.0.1:9"}),
+    "forwardings": Case(
+        "-L", "4444:127.0.0.1:2222", "-R", "4445:127.0.0.1:2222",
+        command="sleep 0.2; echo ran"),
+    "environment": Case("-o", "SetEnv=BDP_TEST=x", sshd=["AcceptEnv BDP_*"],
+                        command="echo $BDP_TEST"),
+    "compression": Case("-C"),
+    "unknown_host_that_is_taken": lambda place: Case(
+        drop=["Strict", "BatchMode"], seen=[Prompts(place, "echo yes")]),
     # Only the key exchange goes to it.
-    "unknown_host_that_is_not_taken": lambda place: Case(drop=["Strict",
-        "BatchMode"], seen=[Prompts(place, "echo no")], status=DENIED),
-    "new_keys_on_the_way": lambda place: Case("-o", "RekeyLimit=100K",
-        command="head -c 1000000 /dev/zero | "
+    "unknown_host_that_is_not_taken": lambda place: Case(
+        drop=["Strict", "BatchMode"], seen=[Prompts(place, "echo no")],
+        status=DENIED),
+    "new_keys_on_the_way": Case(
+        "-o", "RekeyLimit=100K", command="head -c 1000000 /dev/zero | "
         "wc -c; head -c 400000 /dev/zero | tr '\\0' x"),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 @SERVERS
-def test_as_stock(place, server, name):
-    made = CASES[name](place)
-    as_stock(place, made, server)
+def test_login_is_as_stocks(place, server, name):
+    made = CASES[name]
+    as_stock(place, made(place) if callable(made) else made, server)
 
 
 # PAM
@@ -414,7 +385,8 @@ def pam(place):
     ("secret", "permit", "any", 0),
     ("secret", "deny", "publickey", DENIED)])
 @SERVERS
-def test_pam_as_stock(place, pam, server, word, account, methods, status):
+def test_login_by_pam_is_as_stocks(place, pam, server, word, account, methods,
+                                   status):
     """The prompts are the same, too, and what is typed is the password."""
     if not has_pam(server):
         pytest.skip("no PAM in this sshd")
@@ -448,7 +420,8 @@ def provider():
 @pytest.mark.parametrize("authorized", ["user", "other"])
 @pytest.mark.parametrize("kind", ["ed25519-sk", "ecdsa-sk"])
 @SERVERS
-def test_security_key_as_stock(place, provider, server, kind, authorized):
+def test_login_by_security_key_is_as_stocks(place, provider, server, kind,
+                                            authorized):
     """One touch a login, and none for a server that does not take the key."""
     env = {"SSH_SK_PROVIDER": provider,
            "SSH_SK_HELPER": f"{STOCK}/ssh-sk-helper"}

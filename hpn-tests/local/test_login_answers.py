@@ -14,7 +14,7 @@ from hostile import (PATIENCE_S, Client, Hostile, Raw, ext_info, paramiko)
 from login_tools import (ACCEPT, CHANNEL_REQUEST, CONFIRM, FAILURE, HOST, OPEN,
                          PK_OK, REQUEST, SERVICE, SUCCESS, flow, plain,
                          sent_before)
-from loopback import OURS, PORT, STOCK, place, read, wait_until  # noqa: F401
+from loopback import OURS, PORT, STOCK, read, wait_until
 
 ALGORITHMS = ext_info(b"server-sig-algs", b"ssh-ed25519")
 DISCONNECT, IGNORE, UNIMPLEMENTED, DEBUG, EXT_INFO, BANNER = 1, 2, 3, 4, 7, 53
@@ -200,7 +200,7 @@ def test_answers_end_as_with_stock(place, name):
 
 
 @pytest.mark.parametrize("name", OURS_ONLY)
-def test_answers_that_do_not_fit(place, name):
+def test_answers_that_do_not_fit_end_the_login(place, name):
     """One key is not signed with twice, and no session opened before the login
     succeeded."""
     status, said, requests = outcome(place, OURS, OURS_ONLY[name])

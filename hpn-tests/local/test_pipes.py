@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from loopback import HOST, place         # noqa: F401
+from loopback import HOST
 
 DEFAULT, WIDE = "65536", "262144"
 MIB = 1 << 20
@@ -19,7 +19,7 @@ LAG = f"import os, time\ntime.sleep(1)\n" \
 
 
 @pytest.fixture
-def run(place):         # noqa: F811
+def run(place):
     place.sshd()
 
     def runs(program, fds, data):
@@ -41,18 +41,11 @@ def run(place):         # noqa: F811
     return runs
 
 
-def test_a_stream_has_a_wide_pipe(run):
-    assert run(WRITE, (1,), b"") == [WIDE]
-
-
-def test_what_answers_has_not(run):
-    assert run(ECHO, (1,), bytes(4 * MIB)) == [DEFAULT]
-
-
-def test_who_lags_reads_from_a_wide_pipe(run):
-    assert run(LAG, (0,), bytes(4 * MIB)) == [WIDE]
-
-
-def test_a_little_changes_nothing(run):
-    assert run("import os\nos.write(1, bytes(1000))\n", (0, 1), b"12") == \
-        [DEFAULT, DEFAULT]
+@pytest.mark.parametrize("program, fds, data, holds", [
+    (WRITE, (1,), 0, [WIDE]), (ECHO, (1,), 4 * MIB, [DEFAULT]),
+    (LAG, (0,), 4 * MIB, [WIDE]),
+    ("import os\nos.write(1, bytes(1000))\n", (0, 1), 2, [DEFAULT] * 2)],
+    ids=["stream", "answers", "lags", "little"])
+def test_pipes_are_widened_for_much_data(run, program, fds, data, holds):
+    """Of a program that writes much, or lags in reading it."""
+    assert run(program, fds, bytes(data)) == holds

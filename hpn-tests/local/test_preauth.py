@@ -16,8 +16,8 @@ import pytest
 from hostile import (BOUNDED, MSG_DATA, MSG_EXT_INFO, MSG_FAILURE, MSG_PING,
                      MSG_PONG, MSG_REQUEST, MSG_WINDOW_ADJUST, PROBE, Hostile,
                      Raw, ext_info, paramiko)
-from loopback import (HOST, OURS, PORT, STOCK, TOP, place,     # noqa: F401
-                      read, user_folder, wait_until)
+from loopback import (HOST, OURS, PORT, STOCK, TOP, make_says, read,
+                      user_folder, wait_until)
 
 PROGRAMS = ("sshd", "sshd-session", "sshd-auth")
 
@@ -44,13 +44,6 @@ def make(tree, *arguments):
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
 
 
-def variable(name):
-    return subprocess.run(
-        ["make", "-s", "-f", "Makefile", "-f", "-", "bdp-show"],
-        input=f"bdp-show:\n\t@echo $({name})\n", cwd=OURS,
-        capture_output=True, text=True, check=True).stdout.strip()
-
-
 def functions(path):
     """(address, name), of an object or a program."""
     listed = subprocess.run(["nm", path], capture_output=True, text=True,
@@ -73,7 +66,7 @@ class Noting:
                                        re.M)}
         modules = {os.path.basename(p)[:-2]
                    for p in glob.glob(f"{TOP}/openssh/*/*.c")}
-        flags = f"CFLAGS={variable('CFLAGS')} -finstrument-functions"
+        flags = f"CFLAGS={make_says('$(CFLAGS)')} -finstrument-functions"
         # Some that sshd doesn't have are made for nothing
         self.objects = [f"{name}.o" for name in sorted(patched | modules)]
         for name in self.objects:
@@ -85,7 +78,8 @@ class Noting:
                         f"{TOP}/hpn-tests/local/preauth/calls.c"], check=True)
         for program in PROGRAMS:
             os.unlink(f"{self.tree}/{program}")
-        make(self.tree, flags, f"LIBS={variable('LIBS')} calls.o", *PROGRAMS)
+        make(self.tree, flags, f"LIBS={make_says('$(LIBS)')} calls.o",
+             *PROGRAMS)
         self.ours = self.names(self.tree, self.objects) - \
             self.names(self.before(folder, patched, flags),
                        [f"{name}.o" for name in patched])
@@ -126,12 +120,12 @@ def noting():
     shutil.rmtree(folder)
 
 
-def is_gone(place):                     # noqa: F811
+def is_gone(place):
     wait_until("its end", lambda: not place.processes(
         "sshd-session", "sshd-auth"))
 
 
-def what_a_stranger_says(place):        # noqa: F811
+def what_a_stranger_says(place):
     """Without logging in: what is ours to answer after it, one by one, as
     sshd may end the connection at each. If not, it answers the request for a
     login behind them: so they have been dealt with."""
@@ -152,7 +146,7 @@ def what_a_stranger_says(place):        # noqa: F811
         is_gone(place)
 
 
-def test_security_lists_what_runs_before_login(place, noting):  # noqa: F811
+def test_security_lists_what_runs_before_login(place, noting):
     noting.forget()
     place.sshd(noting.tree, "ChannelWindowMax 64M", "TCPCongestion cubic")
     # Another key than the user's

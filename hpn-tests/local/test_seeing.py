@@ -13,8 +13,7 @@ from signal import SIGKILL, SIGTERM
 
 import pytest
 
-from loopback import (HOST, FRONT, OURS, PORT, STOCK, Relay,  # noqa: F401
-                      place, read, wait_until)
+from loopback import FRONT, HOST, OURS, PORT, STOCK, Relay, read, wait_until
 
 MIB = 1024 * 1024
 SOME = 3 * MIB
@@ -48,13 +47,13 @@ def fetch(place, *options, n=SOME, port=PORT):
     return done.stderr
 
 
-def test_client_at_close(place):
+def test_client_logs_what_it_received(place):
     place.sshd()
     assert [n for _, n in closing(fetch(place, "-v"))] == [str(SOME)]
     assert closing(fetch(place)) == []
 
 
-def test_server_at_close(place):
+def test_server_logs_what_it_received(place):
     sshd = place.sshd()
     send(place, place.path("copy")).communicate(timeout=300)
     lines = wait_until("the line", lambda: closing(read(sshd.log)))
@@ -73,7 +72,7 @@ def send(place, path):
 
 @pytest.mark.parametrize("signal", [SIGKILL, SIGTERM])
 @pytest.mark.parametrize("level, lines", [("VERBOSE", 1), ("INFO", 0)])
-def test_server_when_the_client_is_gone(place, level, lines, signal):
+def test_server_logs_it_when_the_client_is_gone(place, level, lines, signal):
     """Killed, or with a word of good-bye: it never closed the channel."""
     sshd = place.sshd(OURS, f"LogLevel {level}")
     ssh = send(place, place.path("copy"))
@@ -84,7 +83,7 @@ def test_server_when_the_client_is_gone(place, level, lines, signal):
     assert [n for _, n in closing(read(sshd.log))] == [str(SOME)] * lines
 
 
-def test_nothing_of_terminals(place):
+def test_terminals_have_no_lines(place):
     sshd = place.sshd()
     argv = place.ssh("-tt", HOST, f"head -c {SOME} /dev/zero; cat",
                      level="DEBUG2")
@@ -117,23 +116,17 @@ ALL_AT_ONCE = f"head -c {20 * MIB} /dev/zero"
 WAITS_S = (3, 12, 48)
 
 
-def sender_mostly(place, reason, transfer):
-    """Whether transfer(wait_s), a command and its source with a wait of so
-    many seconds for the reason, was held up by it for most of the time: one of
-    waits that get longer is more than this machine takes for all the rest."""
+def sender_mostly(place, reason, command, source):
+    """Whether a command and its source, one of which waits {} seconds for the
+    reason, were held up by it for most of the time: one of waits that get
+    longer is more than this machine takes for all the rest."""
     for wait_s in WAITS_S:
-        held_up = dict(zip(("window", "path", "no data"),
-                           sender(place, *transfer(wait_s))))
+        held_up = dict(zip(("window", "path", "no data"), sender(
+            place, *(w.replace("{}", str(wait_s)) for w in (command,
+                                                            source)))))
         if held_up[reason] > 50:
             break
     assert held_up.pop(reason) > 50 and max(held_up.values()) < 50
-
-
-@pytest.mark.parametrize("tree", [OURS, STOCK], ids=["ours", "stock"])
-def test_sender_waits_for_the_window(place, tree):
-    place.sshd(tree)
-    sender_mostly(place, "window", lambda wait_s: (
-        f"sleep {wait_s}; cat >/dev/null", ALL_AT_ONCE))
 
 
 # Each piece is gone before the next one comes: the window ends between two.
@@ -146,20 +139,20 @@ for size in [{MIB // 16}] * 48 + [{17 * MIB}]:
 """])
 
 
-def test_window_ends_before_its_data_comes(place):
-    place.sshd()
-    sender_mostly(place, "window", lambda wait_s: (
-        f"sleep {2 + wait_s}; cat >/dev/null", IN_PIECES))
+@pytest.mark.parametrize("tree, reason, command, source", [
+    (OURS, "window", "sleep {}; cat >/dev/null", ALL_AT_ONCE),
+    (STOCK, "window", "sleep {}; cat >/dev/null", ALL_AT_ONCE),
+    (OURS, "window", "sleep 2; sleep {}; cat >/dev/null", IN_PIECES),
+    (OURS, "no data", "cat >/dev/null", f"head -c {10 * MIB} /dev/zero; "
+     f"sleep {{}}; head -c {10 * MIB} /dev/zero")],
+    ids=["ours", "stock", "in pieces", "no data"])
+def test_log_says_what_the_sender_waited_for(place, tree, reason, command,
+                                             source):
+    place.sshd(tree)
+    sender_mostly(place, reason, command, source)
 
 
-def test_sender_waits_for_data(place):
-    place.sshd()
-    sender_mostly(place, "no data", lambda wait_s: (
-        "cat >/dev/null", f"head -c {10 * MIB} /dev/zero; sleep {wait_s}; "
-        f"head -c {10 * MIB} /dev/zero"))
-
-
-def test_sender_waits_for_the_connection(place):
+def test_log_says_that_the_sender_waited_for_the_path(place):
     """It is on a path that takes 5 MB/s, and holds less than the window."""
     place.run(["sh", "-c", "echo 4096 131072 131072 > "
                "/proc/sys/net/ipv4/tcp_rmem"], root=True)
@@ -170,7 +163,7 @@ def test_sender_waits_for_the_connection(place):
     assert path > 50 and window < 50 and no_data < 50
 
 
-def test_server_sends(place):
+def test_server_logs_what_it_sent(place):
     sshd = place.sshd()
     fetch(place)
     count, _, _, _ = wait_until(
@@ -186,7 +179,7 @@ LIMITED = (r"TCP was sending for \d+\.\d s, limited by the receiver's buffer "
     ("4096 4096 4096",
      ": raise net.ipv4.tcp_rmem on 127.0.0.1 (package openssh-bdp-tuning)"),
     ("4096 131072 6291456", None)])
-def test_which_buffer_limited_tcp(place, sizes, remedy):
+def test_log_names_the_buffer_that_limited_tcp(place, sizes, remedy):
     """Once, at -v, at the end of a connection."""
     place.run(["sh", "-c", f"echo {sizes} > /proc/sys/net/ipv4/tcp_rmem"],
               root=True)
@@ -227,7 +220,7 @@ def reasons_until(place, wanted, transfer):
     return found
 
 
-def test_reason_base(place):
+def test_small_transfer_keeps_the_base_window(place):
     """No more than a third of the window: BDP and headroom are less than it,
     whatever this machine makes of the round trip."""
     place.sshd()
@@ -261,7 +254,7 @@ def slow(place, script, take, reason):
     reasons_until(place, reason, transfer)
 
 
-def test_reason_path(place):
+def test_path_limits_a_slow_source(place):
     """A source of 10 MB/s: soon nothing grows."""
     place.sshd()
 
@@ -273,7 +266,7 @@ def test_reason_path(place):
          "sleep 0.05; done", all_of_it, "path")
 
 
-def test_reason_reader(place):
+def test_reader_limits_the_window(place):
     place.sshd()
 
     def a_little_at_a_time(pipe):

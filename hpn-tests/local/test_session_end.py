@@ -15,8 +15,7 @@ import pytest
 
 from hostile import (MSG_DATA, MSG_REQUEST, PACKET, Client, Raw, Server,
                      is_full)
-from loopback import (HOST, OURS, STOCK, place,      # noqa: F401
-                      status_kib, wait_until)
+from loopback import HOST, OURS, STOCK, wait_until
 
 KIB, MIB = 1024, 1024 * 1024
 PATIENCE_S = 300                        # of a busy machine
@@ -64,8 +63,8 @@ def end(client):
     (OURS, OPENSSH, True, 0, 0),
     # OpenSSH sends the status first, then what is left of the output
     (OURS, OPENSSH, False, 0, 255)])
-def test_the_connection_drops(place, tree, version, eof, said,  # noqa: F811
-                              status):
+def test_lost_connection_is_an_error_unless_all_came(place, tree, version, eof,
+                                                     said, status):
     client = Client(place, tree, version=version)
     says(client, eof=eof, status=said)
     drops(client)
@@ -73,8 +72,8 @@ def test_the_connection_drops(place, tree, version, eof, said,  # noqa: F811
     assert end(client) == status, client.log()
 
 
-def test_the_reader_lags(place):                        # noqa: F811
-    """What has come is written, though nothing comes any more."""
+def test_lagging_reader_gets_what_came(place):
+    """Though nothing comes any more."""
     data = os.urandom(MIB)
     client = Client(place)
     says(client, data)
@@ -87,7 +86,7 @@ def test_the_reader_lags(place):                        # noqa: F811
     assert end(client) == 0, client.log()
 
 
-def left_with_output(place):                            # noqa: F811
+def left_with_output(place):
     """ssh has the whole output, whose reader has stopped, and no connection."""
     client = Client(place)
     says(client, bytes(MIB))
@@ -97,26 +96,15 @@ def left_with_output(place):                            # noqa: F811
     return client
 
 
-def test_the_reader_stops(place):                       # noqa: F811
-    """Then ssh waits for it, and a signal ends that. Stock OpenSSH doesn't
-    wait: see test_stock_loses_output."""
+def test_signal_ends_the_wait_for_a_reader(place):
+    """Stock OpenSSH doesn't wait, and its output is cut off with status 0."""
     client = left_with_output(place)
     client.ssh.send_signal(signal.SIGTERM)
     assert end(client) == 255
 
 
-def test_stock_loses_output(place):                     # noqa: F811
-    """What ours waits for: stock ends with 0, and the output is cut off."""
-    client = Client(place, STOCK)
-    says(client, bytes(MIB))
-    drops(client)
-    assert client.ssh.wait(PATIENCE_S) == 0
-    assert len(client.ssh.stdout.read()) < MIB
-    end(client)
-
-
-def test_the_reader_goes(place):                        # noqa: F811
-    """It has what it wants: no error."""
+def test_reader_that_goes_is_no_error(place):
+    """It has what it wants."""
     client = left_with_output(place)
     client.ssh.stdout.close()
     assert end(client) == 0, client.log()
@@ -129,8 +117,8 @@ def closed(client):
 
 
 @pytest.mark.parametrize("tree", [STOCK, OURS])
-def test_the_terminal_goes(place, tree):                # noqa: F811
-    """A window that is closed: EIO, and no error of the command's."""
+def test_closed_terminal_is_no_error(place, tree):
+    """EIO is no error of the command's."""
     leader, follower = pty.openpty()
     client = Client(place, tree, stdout=follower)
     os.close(follower)
@@ -155,8 +143,8 @@ def in_background():
 
 @pytest.mark.parametrize("tree", [STOCK, OURS])
 @pytest.mark.parametrize("gone", [False, True])
-def test_no_input_from_the_terminal(place, tree, gone):     # noqa: F811
-    """EIO (or EOF, if it has gone), and no error of the command's."""
+def test_unreadable_terminal_is_no_error(place, tree, gone):
+    """EIO (or EOF, if it has gone) is no error of the command's."""
     leader, follower = pty.openpty()
     client = Client(place, tree, stdin=follower, preexec_fn=in_background)
     os.close(follower)
@@ -172,9 +160,8 @@ def test_no_input_from_the_terminal(place, tree, gone):     # noqa: F811
     assert closed(client) == 0, client.log()
 
 
-def test_the_disk_is_full(place):                       # noqa: F811
-    """A device that is no terminal: the output is lost, and ssh says so, in
-    whatever way the connection ends then."""
+def test_lost_output_is_an_error(place):
+    """In whatever way the connection ends then."""
     for ends in (closed, lambda c: drops(c) or end(c)):
         with open("/dev/full", "wb") as full:
             client = Client(place, stdout=full)
@@ -185,9 +172,8 @@ def test_the_disk_is_full(place):                       # noqa: F811
         assert "write to standard output: No space left" in client.log()
 
 
-def test_the_disk_is_full_of_a_shared_connection(place):    # noqa: F811
-    """The master writes for its clients. They end as others do, stock's too,
-    and only that one whose output is lost."""
+def test_lost_output_ends_only_its_session(place):
+    """The master writes for its clients. They end as others do, stock's too."""
     place.sshd()
     control = place.path("control")
     place.start(place.ssh("-M", "-N", "-S", control, HOST),
@@ -207,20 +193,8 @@ def test_the_disk_is_full_of_a_shared_connection(place):    # noqa: F811
             (0, "much\n", "")
 
 
-@pytest.mark.parametrize("tree", [STOCK, OURS])
-def test_standard_input_is_for_writing(place, tree):    # noqa: F811
-    """As some daemons leave it: there is none, which is no error."""
-    place.sshd(tree)
-    with open(place.path("log"), "wb") as log:
-        client = place.start(place.ssh(HOST, "wc -c", tree=tree),
-                             stdin=log, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
-    assert client.communicate(timeout=PATIENCE_S) == (b"0\n", b"")
-    assert client.returncode == 0
-
-
-def test_standard_output_is_reset(place):               # noqa: F811
-    """By a reader that has gone, which a socket may tell so."""
+def test_reader_that_resets_is_no_error(place):
+    """It has gone, and a socket tells so."""
     listener = socket.create_server(("127.0.0.1", 0))
     mine = socket.create_connection(listener.getsockname())
     reader = listener.accept()[0]
@@ -253,8 +227,8 @@ MUCH = 8 * MIB
 KEEPS_NONE = ("env", "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=4096")
 
 
-def test_sshd_has_no_memory(place):                     # noqa: F811
-    """What one channel reads has no room: that channel is lost, with no exit
+def test_no_memory_ends_only_its_channel(place):
+    """What one channel reads has no room. That channel is lost, with no exit
     status, and the others go on."""
     go = place.path("go")
     server = Server(place, prefix=KEEPS_NONE)

@@ -9,8 +9,7 @@ import subprocess
 
 import pytest
 
-from loopback import (BUILD, HOST, OURS, PORT, STOCK, USER,     # noqa: F401
-                      place, read, wait_until)
+from loopback import BUILD, HOST, OURS, PORT, STOCK, USER, read, wait_until
 from sftp_tools import content, digests
 from stream_place import MIB, logins
 
@@ -31,7 +30,7 @@ def tree_of(name):
 
 
 @pytest.fixture
-def source(place):                                      # noqa: F811
+def source(place):
     """A large file, which compresses to a half, and a small one."""
     os.mkdir(place.path("source"))
     for name, size in (("large", SIZE), ("small", 1000)):
@@ -53,7 +52,8 @@ def copies(place, source, *options, tree=OURS, there="", port=PORT):
 @other
 @ours_is
 @pytest.mark.parametrize("compression", ["no", "yes"])
-def test_builds(place, source, other, ours_is, compression):    # noqa: F811
+def test_tree_is_whole_between_builds(place, source, other, ours_is,
+                                      compression):
     client, server = (OURS, tree_of(other)) if ours_is == "client" else \
         (tree_of(other), OURS)
     place.sshd(server, f"Subsystem sftp {server}/sftp-server")
@@ -63,9 +63,8 @@ def test_builds(place, source, other, ours_is, compression):    # noqa: F811
 
 @other
 @ours_is
-def test_master(place, source, other, ours_is):         # noqa: F811
-    """That of a build stays (ControlPersist), a client of another one uses
-    it."""
+def test_master_serves_clients_of_another_build(place, source, other, ours_is):
+    """It stays (ControlPersist)."""
     sshd = place.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
     client, master = (OURS, tree_of(other)) if ours_is == "client" else \
         (tree_of(other), OURS)
@@ -83,7 +82,7 @@ def test_master(place, source, other, ours_is):         # noqa: F811
 
 
 @pytest.mark.parametrize("client", [OURS, STOCK], ids=["ours", "stock"])
-def test_three_hops(place, source, client):             # noqa: F811
+def test_tree_is_whole_over_three_hops(place, source, client):
     for i, tree in enumerate((OURS, STOCK, OURS, STOCK)):
         sshd = place.sshd(tree, f"Subsystem sftp {tree}/sftp-server",
                           port=PORT + i)
@@ -98,7 +97,7 @@ def test_three_hops(place, source, client):             # noqa: F811
     assert (logins(sshd) > 2) == (client == OURS)
 
 
-def test_chroot(place, source):                         # noqa: F811
+def test_copies_reach_into_a_chroot(place, source):
     """With internal-sftp, which asks for nothing in there."""
     done = place.run(["sh", "-ec", "mount -t tmpfs -o mode=755 none /mnt; "
                       f"mkdir /mnt/home; chown {USER} /mnt/home"], root=True)
@@ -114,8 +113,8 @@ def test_chroot(place, source):                         # noqa: F811
     assert logins(sshd) > 3
 
 
-def test_hangup_of_sshd(place):                         # noqa: F811
-    """It starts again, with what its file has then. Sessions stay."""
+def test_sessions_survive_a_hangup_of_sshd(place):
+    """It starts again, with what its file has then."""
     sshd = place.sshd(OURS)
     data = content(16 * MIB)
     with open(place.path("copy"), "wb") as copy:
@@ -136,8 +135,7 @@ def test_hangup_of_sshd(place):                         # noqa: F811
         assert copy.read() == data
 
 
-def test_qos_of_streams(place, source):                 # noqa: F811
-    """IPQoS holds for further connections, too."""
+def test_all_streams_have_the_ipqos(place, source):
     place.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
     scp = place.start(place.scp(
         *STREAMS, *SLOW, "-o", "IPQoS=af21", f"{source}/large",

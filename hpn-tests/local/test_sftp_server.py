@@ -19,7 +19,8 @@ from sftp_wire import (CREATE, DATA, FOR_READING, FOR_WRITING, Session,
 
 F_SETPIPE_SZ, PAGE = 1031, 4096         # Linux
 FILE, READ = 8 << 20, 255 << 10
-REQUESTS = 1000
+REQUESTS, ANSWER = 1000, READ + 13
+FIRST = ANSWER // PAGE * PAGE           # what is read of the first answer
 PATIENCE_S = 60
 
 
@@ -34,7 +35,7 @@ def full(tmp_path):
     handle, before = session.open(tmp_path / "file"), session.memory("VmHWM")
     session.send(*(read_request(i, handle, i % 32 * READ, READ)
                    for i in range(REQUESTS)))
-    left = (READ + 13) // PAGE * PAGE
+    left = FIRST
     while left > 0:
         left -= len(os.read(server.stdout.fileno(), left))
     wait_until("the server stands still", lambda: stands_still(server.pid),
@@ -44,13 +45,18 @@ def full(tmp_path):
     server.wait()
 
 
-def test_a_client_that_reads_slowly(full):
-    """Two answers or three wait for it, not all that it asked for."""
+def test_slow_reader_takes_little_memory(full):
+    """Two answers or three wait for it, not all that it asked for. It gets all
+    once it reads."""
     session, before = full
     assert session.memory("VmHWM") - before < 2048
+    left = REQUESTS * ANSWER - FIRST
+    while left > 0:
+        left -= len(os.read(session.process.stdout.fileno(), 1 << 20))
+    assert left == 0
 
 
-def test_a_client_that_goes(full):
+def test_server_ends_with_its_client(full):
     """Though its requests wait, and the pipe that it read is full."""
     session, _ = full
     session.process.stdout.close()
@@ -58,8 +64,8 @@ def test_a_client_that_goes(full):
     assert session.process.wait(PATIENCE_S) in (0, -signal.SIGPIPE)
 
 
-def test_what_cannot_be_read(tmp_path):
-    """An error, unlike the end of what can."""
+def test_unreadable_input_is_an_error(tmp_path):
+    """Unlike the end of what can be read."""
     for path, status, says in ((tmp_path, 1, "read: Is a directory"),
                                ("/dev/null", 0, "")):
         fd = os.open(path, os.O_RDONLY)
@@ -86,7 +92,7 @@ def jail(folder):
     (folder / "etc" / "passwd").write_text("root:x:0:0::/:/bin/sh\n")
 
 
-def test_in_a_jail(tmp_path):
+def test_server_needs_no_more_in_a_jail_than_stocks(tmp_path):
     """It starts there, copies, and answers a check-file."""
     needs_root()
     jail(tmp_path)

@@ -34,7 +34,8 @@ def sources():
 @pytest.mark.parametrize("direction", ["get", "put"])
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
 @pytest.mark.parametrize("server", SERVERS)
-def test_copy_arrives_whole(sources, tmp_path, server, tool, direction, what):
+def test_copy_by_other_servers_arrives_whole(sources, tmp_path, server, tool,
+                                             direction, what):
     """Bytes, modes and times arrive. A server that has limits of its own has
     them for the stock client, too."""
     program, reason = SERVERS[server]

@@ -9,11 +9,9 @@ import signal
 import sys
 import time
 
-import pytest
-
 from loopback import SLOW_PATH
 from stream_place import (BOTH, MIB, SIZE, SLOW, TOOLS,      # noqa: F401
-                          begin, made_long_ago, place, wait_for)
+                          begin, large, made_long_ago, place, wait_for)
 from sftp_tools import (SERVER, content, digests, entries, named,
                         torn)
 
@@ -42,25 +40,29 @@ def stopped(pid):
 
 
 @BOTH
-def test_interrupted_tree(place, direction):
-    """^C ends it in a few seconds, though a stream stands still. What is
-    incomplete is named."""
+def test_interrupt_waits_for_no_hanging_stream(place, direction):
+    """^C ends a tree in a few seconds, though a stream stands still. What is
+    incomplete is named, a file whose chunks go over all streams, too."""
     small_files(place)
+    (place.source / "large").write_bytes(content(SIZE))
+    large = place.dest / "large"
     client = begin(place, "sftp", direction, "-l80000")
     wait_for(lambda: len(place.pids()) == 4 and place.dest.exists() and
-             len(os.listdir(place.dest)) > 20)
+             len(os.listdir(place.dest)) > 20 and large.exists() and
+             large.stat().st_blocks * 512 > 8 * MIB)
     time.sleep(0.5)
     with stopped(place.pids()[1]):
         time.sleep(0.5)
         client.send_signal(signal.SIGINT)
         error = client.communicate(timeout=30)[1]
     assert client.returncode != 0
-    assert torn(place.source, place.dest) <= named(error, place.dest), error
+    incomplete = torn(place.source, place.dest)
+    assert "large" in incomplete <= named(error, place.dest), error
 
 
 @TOOLS
-def test_a_stream_that_opens_at_the_end(place, tool):
-    """It changes nothing. Each time the streams begin later, until none begins
+def test_late_stream_is_ignored(place, tool):
+    """Each time the streams begin later, until none begins
     before the copy has ended."""
     place.source.mkdir()
     for i in range(20):
@@ -78,8 +80,7 @@ def test_a_stream_that_opens_at_the_end(place, tool):
 
 
 @BOTH
-def test_a_stream_that_hangs_in_its_check(place, direction):
-    """The tree's end does not wait for it."""
+def test_tree_waits_for_no_stream_in_its_check(place, direction):
     small_files(place, 40)
     place.serve(more=f"exec {BAD_STREAM.format('silent')} -e")
     began_s = time.monotonic()
@@ -90,18 +91,9 @@ def test_a_stream_that_hangs_in_its_check(place, direction):
     assert took_s < 15
 
 
-# The source of a download
-
-@pytest.fixture
-def large(place):
-    place.source.write_bytes(content(SIZE))
-    return place
-
-
 @TOOLS
-def test_without_fstat(large, tool):
-    """A server that refuses it says nothing of the source, which is copied
-    once."""
+def test_source_is_copied_once_without_fstat(large, tool):
+    """A server that refuses it says nothing of the source."""
     bare = f"exec {SERVER} -e -l debug -P fstat 2>> {large.path}/log"
     large.serve(first=bare, more=bare)
     assert large.copy(tool, "get", SLOW) == (0, "")
@@ -109,8 +101,8 @@ def test_without_fstat(large, tool):
     assert large.sent() < SIZE + MIB
 
 
-def test_a_source_that_grows(large):
-    """Whenever it is looked at: it is copied once, all the same."""
+def test_growing_source_is_copied_once(large):
+    """Though it grows whenever it is looked at."""
     grows = BAD_STREAM.format(f"grows={shlex.quote(str(large.source))}")
     large.serve(first=f"exec {grows} -e -l debug 2>> {large.path}/log")
     assert large.copy("scp", "get", SLOW) == (0, "")

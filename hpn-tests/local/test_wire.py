@@ -7,8 +7,7 @@ import pytest
 from hostile import (MSG_GLOBAL_REQUEST, MSG_OPEN, MSG_PING, MSG_REQUEST,
                      MSG_REQUEST_FAILURE, MSG_WINDOW_ADJUST, PING, Client, Raw,
                      Server)
-from loopback import (HOST, OURS, STOCK, place,      # noqa: F401
-                      read, wait_until)
+from loopback import HOST, OURS, STOCK, read, wait_until
 from wire_names import wire_name
 
 KIB = 1024
@@ -23,7 +22,7 @@ def extensions(log):
 
 
 @pytest.mark.parametrize("said_by", ["sshd", "ssh"])
-def test_our_extensions_are_the_last(place, said_by):   # noqa: F811
+def test_our_extensions_are_the_last(place, said_by):
     trees = (OURS, STOCK) if said_by == "sshd" else (STOCK, OURS)
     sshd = place.sshd(trees[0], "LogLevel DEBUG2")
     done = place.run(place.ssh(HOST, "true", tree=trees[1],
@@ -51,7 +50,7 @@ COMMANDS = ["cat", f"cat; head -c {900 * KIB} /dev/zero",
             "cat; head -c 5 /dev/zero"]
 
 
-def conversation(place, ssh, sshd, command):            # noqa: F811
+def conversation(place, ssh, sshd, command):
     """Kinds of messages that ssh sent and received, by its own log. (It has
     no line for data, adjusts and pings: those are below.) What the server says
     of a command's end comes in any order. The login is stock's, see
@@ -80,7 +79,7 @@ def without_probe(conversed):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_conversations_are_stocks(place, command):      # noqa: F811
+def test_conversations_are_stocks(place, command):
     stock = conversation(place, STOCK, STOCK, command)
     assert MSG_OPEN in stock[0] and 91 in stock[1] and MSG_CLOSE in stock[2]
     assert conversation(place, OURS, STOCK, command) == stock
@@ -99,7 +98,7 @@ def heard(peer):
 
 
 @pytest.mark.parametrize("length", [0, 5, 900 * KIB])
-def test_ssh_says_what_stock_says(place, length):       # noqa: F811
+def test_ssh_says_what_stock_says(place, length):
     """And one ping, behind the request for the command. (If it is answered as
     late as a busy machine does, others follow, as on a path with a relay.)"""
     says = []
@@ -123,7 +122,7 @@ def test_ssh_says_what_stock_says(place, length):       # noqa: F811
 
 
 @pytest.mark.parametrize("length", [0, 5, 900 * KIB])
-def test_sshd_says_what_stock_says(place, length):      # noqa: F811
+def test_sshd_says_what_stock_says(place, length):
     """And one keepalive, before it confirms the session; see above."""
     says = []
     for tree in (STOCK, OURS):
@@ -143,16 +142,3 @@ def test_sshd_says_what_stock_says(place, length):      # noqa: F811
     stock, ours = says
     stock.insert(stock.index(91), MSG_GLOBAL_REQUEST)
     assert ours == stock
-
-
-def test_the_probe_has_the_name(place):                 # noqa: F811
-    """Through a pipe, which has no round trip of its own, and past a MiB."""
-    config = place.path("sshd_config.2222")
-    place.sshd().terminate()
-    done = place.run(["sh", "-c", 'head -c 4000000 /dev/zero | "$@"', "sh",
-                      *place.ssh(
-                          "-o", f"ProxyCommand={OURS}/sshd -i -f {config}",
-                          HOST, "cat > /dev/null",
-                          tree=STOCK, level="DEBUG1")])
-    assert done.returncode == 0, done.stderr
-    assert "rtype keepalive@openssh.com want_reply 1" in done.stderr

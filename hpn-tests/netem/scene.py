@@ -32,6 +32,16 @@ def scenario(name, level="check", case=None, **specs):
     return add
 
 
+def scenarios(*rows):
+    """Makes a test function several scenarios, each (name, level, case,
+    transfers)."""
+    def add(function):
+        for name, level, case, specs in rows:
+            function = scenario(name, level, case, **specs)(function)
+        return function
+    return add
+
+
 class Scene:
     def __init__(self, names, case, transfers):
         self.names, self.case, self.transfers = names, case, transfers

@@ -18,7 +18,7 @@ def copy(direction, **fields):
 @scenario("buffers-put", "netem", raised=copy("put"),
           package=copy("put", tcp_buffers="package"))
 @pytest.mark.page("copies")
-def test_as_good_as_raised(scene, measured):
+def test_packages_buffers_are_as_good_as_raised(scene, measured):
     """Time of the whole command, of that with buffers of 512 MiB."""
     measured.at_most("package, of raised",
                      scene["package"].result["seconds"] /

@@ -2,7 +2,7 @@
 
 import math
 
-from scene import scenario
+from scene import scenario, scenarios
 from spec import MIB, transfer
 
 TREE = [20, 50, 4096]
@@ -20,41 +20,27 @@ def files(path, tool, direction, client, server):
                     client=client, server=server)
 
 
-def tree(tool, direction, server="openssh"):
-    return {"ours": files("1g-200ms", tool, direction, "openssh",
-                          server)}
-
-
-def on_lan(tool, direction):
-    return {side: files("1g-200us", tool, direction, side, side)
-            for side in ("openssh", "stock")}
-
-
-@scenario("small-files-scp-get", "netem", GOAL, **tree("scp", "get"))
-@scenario("small-files-scp-put", "check", GOAL, **tree("scp", "put"))
-@scenario("small-files-sftp-get", "netem", GOAL, **tree("sftp", "get"))
-@scenario("small-files-sftp-put", "netem", GOAL, **tree("sftp", "put"))
-@scenario("small-files-scp-get-stock", "netem", GOAL,
-          **tree("scp", "get", "stock"))
-@scenario("small-files-scp-put-stock", "netem", GOAL,
-          **tree("scp", "put", "stock"))
-@scenario("small-files-sftp-get-stock", "netem", GOAL,
-          **tree("sftp", "get", "stock"))
-@scenario("small-files-sftp-put-stock", "netem", GOAL,
-          **tree("sftp", "put", "stock"))
-@scenario("small-files-scp-3", "netem", GOAL_BETWEEN, **tree("scp-3", "get"))
-def test_small_files(scene, measured):
+@scenarios(*(
+    (f"small-files-{tool}-{direction}{name}",
+     "check" if (tool, direction, name) == ("scp", "put", "") else "netem",
+     GOAL, {"ours": files("1g-200ms", tool, direction, "openssh", server)})
+    for name, server in (("", "openssh"), ("-stock", "stock"))
+    for tool in ("scp", "sftp") for direction in ("get", "put")))
+@scenario("small-files-scp-3", "netem", GOAL_BETWEEN, ours=files(
+    "1g-200ms", "scp-3", "get", "openssh", "openssh"))
+def test_small_files_take_few_round_trips(scene, measured):
     """1,000 files of 4 KiB in 20 directories."""
     t = scene["ours"]
     measured.at_most("round trips", t.result["seconds"] / 0.2, scene.case,
                      "{:.1f}")
 
 
-@scenario("small-files-lan-scp-get", "netem", **on_lan("scp", "get"))
-@scenario("small-files-lan-scp-put", "netem", **on_lan("scp", "put"))
-@scenario("small-files-lan-sftp-get", "netem", **on_lan("sftp", "get"))
-@scenario("small-files-lan-sftp-put", "netem", **on_lan("sftp", "put"))
-def test_small_files_on_a_lan(scene, measured):
+@scenarios(*(
+    (f"small-files-lan-{tool}-{direction}", "netem", None,
+     {side: files("1g-200us", tool, direction, side, side)
+      for side in ("openssh", "stock")})
+    for tool in ("scp", "sftp") for direction in ("get", "put")))
+def test_small_files_take_no_longer_on_a_lan(scene, measured):
     """What overlaps costs nothing where round trips do not."""
     ours, stock = (scene[side].result["seconds"]
                    for side in ("openssh", "stock"))
@@ -70,11 +56,10 @@ def whole(path, shape, direction, **fields):
             for key in ("tree", "one")}
 
 
-@scenario("files-64k-get", "netem", **whole(
-    "1g-200ms", [20, 50, 65536], "get"))
-@scenario("files-64k-put", "netem", **whole(
-    "1g-200ms", [20, 50, 65536], "put"))
-def test_middle_files(scene, measured):
+@scenarios(*((f"files-64k-{direction}", "netem", None,
+              whole("1g-200ms", [20, 50, 65536], direction))
+             for direction in ("get", "put")))
+def test_middle_files_have_the_paths_rate(scene, measured):
     """1,000 files of 64 KiB, of 30 round trips and the time that their bytes
     take at 1 Gbit/s"""
     least_s = 30 * 0.2 + 1000 * 65536 * 8 / 1e9
@@ -82,20 +67,14 @@ def test_middle_files(scene, measured):
                      least_s, 1.3, "{:.2f}")
 
 
-LARGE = [1, 40, 24 * MIB]
-
-
-@scenario("files-24m-get", "netem", **whole("1g-200ms", LARGE, "get"))
-@scenario("files-24m-put", "netem", **whole("1g-200ms", LARGE, "put"))
-@scenario("files-100m-get", "netem", **whole(
-    "1g-200ms", [1, 10, 100 * MIB], "get"))
-@scenario("files-100m-put", "netem", **whole(
-    "1g-200ms", [1, 10, 100 * MIB], "put"))
-@scenario("files-50m-10g-get", "grid", **whole(
-    "10g-100ms", [4, 50, 50 * MIB], "get"))
-@scenario("files-50m-10g-put", "grid", **whole(
-    "10g-100ms", [4, 50, 50 * MIB], "put"))
-def test_large_files(scene, measured):
+@scenarios(*(
+    (f"files-{name}-{direction}", level, None, whole(path, shape, direction))
+    for name, level, path, shape in (
+        ("24m", "netem", "1g-200ms", [1, 40, 24 * MIB]),
+        ("100m", "netem", "1g-200ms", [1, 10, 100 * MIB]),
+        ("50m-10g", "grid", "10g-100ms", [4, 50, 50 * MIB]))
+    for direction in ("get", "put")))
+def test_large_files_have_the_rate_of_one(scene, measured):
     """The rate of a tree, of that of one file of as many bytes, without the
     login"""
     tree, one = (scene[key].result["seconds"] - LOGIN_S

@@ -3,7 +3,6 @@ else ten cheap ones. The rows are left in build/random, those of range A in
 build/random-a, each with the commit of the programs (COMMIT, if they are not of
 this tree's). What is there is not measured again."""
 
-import collections
 import hashlib
 import json
 import os
@@ -14,8 +13,8 @@ import unittest.mock
 import pytest
 
 import lab
-from draw import (BUFFERS, OURS, RANGES, RAW_LEAST, STOCK, STOCK_LEAST, Draw,
-                  bounds, decide)
+from draw import (OURS, RANGES, RAW_LEAST, STOCK, STOCK_LEAST, Draw, bounds,
+                  decide)
 from measure import WINDOW_STOCK
 from spec import MIB, bdp
 
@@ -55,7 +54,7 @@ def there(n):
 @pytest.mark.level("netem")
 @pytest.mark.parametrize("draw", [Draw(n) for n in wanted()],
                          ids=lambda d: d.name)
-def test_draw(transfers, measured, draw):
+def test_draw_passes(transfers, measured, draw):
     row = there(draw.number)
     if not row:
         row = {**draw.measure(transfers), "commit": COMMIT}
@@ -67,28 +66,12 @@ def test_draw(transfers, measured, draw):
                    row["result"] != "fail")
 
 
-def test_a_draw_is_its_number():
+def test_draw_follows_from_its_number():
     """The same everywhere: who changes a draw changes what the page says, and
     has to measure all again."""
     texts = [repr(Draw(n).spec) for n in RANGES["B"]]
     assert len(set(texts)) == 200
     assert hashlib.sha256("".join(texts).encode()).hexdigest() == PINNED
-
-
-@pytest.mark.parametrize("which", RANGES)
-def test_strata(which):
-    """A quarter is under 2 MiB of BDP, half over 4. The other strata have their
-    share of each of these, as nearly as 200 draws can have it."""
-    draws = [Draw(n) for n in RANGES[which]]
-    size = collections.Counter(size_of(d) for d in draws)
-    assert size == {0: 50, 1: 50, 2: 100}
-    for stratum, share in ((lambda d: d.receiver == OURS, 1 / 2),
-                           (lambda d: bool(d.spec.loss), 1 / 4),
-                           *((lambda d, b=b: d.spec.tcp_buffers == b, 1 / 3)
-                             for b in BUFFERS)):
-        for i in size:
-            count = sum(stratum(d) for d in draws if size_of(d) == i)
-            assert abs(count - share * size[i]) <= 0.04 * size[i]
 
 
 def size_of(draw):
@@ -100,7 +83,7 @@ def size_of(draw):
     ([2, 4, 6, 8, 1], [1, 2, 3, 4, 0.5], [2, 2, 2]),    # paired: all alike
     # logarithms of 0, +-0.0953, +-0.1823; 1.895 * 0.1455 / sqrt(5) = 0.1233
     ([12, 11, 10, 10, 10], [10, 10, 10, 11, 12], [1, 0.884, 1.1312])])
-def test_bounds(ours, others, of):
+def test_bounds_are_of_paired_ratios(ours, others, of):
     assert bounds(ours, others) == of
 
 
@@ -111,7 +94,7 @@ def test_bounds(ours, others, of):
     ([1, 0.97, 1.03], [1, 0.96, 1.04], "inconclusive"),
     ([1.2, 0.99, 1.4], [1, 0.94, 1.06], "inconclusive"),
     ([0.9, 0.8, 0.97], [1, 0.94, 1.06], "fail")])
-def test_decision(stock, raw, result):
+def test_rule_decides_by_bounds(stock, raw, result):
     assert decide([(stock, STOCK_LEAST), (raw, RAW_LEAST)]) == result
 
 
@@ -133,7 +116,7 @@ class Faked(dict):
 @pytest.mark.parametrize("receives, left, limit, result", [
     (OURS, [], "raw", "fail"), (STOCK, [], None, "pass"),
     (STOCK, ["ssh"], None, "fail")])
-def test_a_draw_can_fail(receives, left, limit, result):
+def test_draw_can_fail(receives, left, limit, result):
     """Ours has stock's goodput, and 0.9 of raw TCP's: a limit over 2 MiB, where
     it receives."""
     draw = next(d for d in map(Draw, RANGES["A"]) if d.receiver == receives and
@@ -146,7 +129,7 @@ def test_a_draw_can_fail(receives, left, limit, result):
     assert list(small.limits) == ["stock"]
 
 
-def test_a_broken_transfer_is_a_fail():
+def test_broken_transfer_fails_its_draw():
     transfers = unittest.mock.MagicMock()
     transfers.__getitem__.side_effect = lab.LabError("bytes arrived damaged")
     row = Draw(1).measure(transfers)

@@ -25,6 +25,18 @@ def base_memory(t):
     return memory(t, 0, t.series.first_s() + 0.2)
 
 
+def bounded(measured, growth, window, most=""):
+    """Memory grows by no more than a window (bytes each)."""
+    measured.at_most(f"growth, MiB, at a window of {most}{window / MIB:.1f}",
+                     growth / MIB, (window + SLACK) / MIB, "{:.1f}")
+
+
+def grown(t):
+    """By how much the receiver's memory grew with the data, at most."""
+    return memory(t, t.series.first_s(), t.series.at(t.series.total)) - \
+        base_memory(t)
+
+
 def stop_of(t):
     """When the reader stopped (s), and the window of that moment (bytes)."""
     stop_s = t.series.at(t.spec.reader["stop_after"])
@@ -34,13 +46,12 @@ def stop_of(t):
 
 @scenario("stopped-reader", **reading("get", {"stop_after": 10**8}, GB,
                                       second_channel=True))
-def test_stopped_reader(scene, measured):
+def test_stopped_reader_holds_one_window(scene, measured):
     """For good: the window of that moment, and other channels go on."""
     t = scene["ours"]
     stop_s, window = stop_of(t)
     growth = t.peak_memory("client") - memory(t, stop_s - 0.5, stop_s)
-    measured.at_most(f"growth, MiB, at a window of {window / MIB:.1f}",
-                     growth / MIB, (window + SLACK) / MIB, "{:.1f}")
+    bounded(measured, growth, window)
     # it did stop with data on the way: it is what the memory holds
     measured.at_least("growth, MiB", growth / MIB, 1, "{:.1f}")
     measured.holds(f"second channel says '{t.result['second_channel']}'",
@@ -52,13 +63,12 @@ STOP = {"stop_after": 3 * 10**8, "stop_s": 5}
 
 @scenario("stopping-reader-get", **reading("get", STOP, GB))
 @scenario("stopping-reader-put", "netem", **reading("put", STOP, GB))
-def test_stopping_reader(scene, measured):
+def test_stopping_reader_has_the_path_again(scene, measured):
     """For 5 s: bounded meanwhile, and the path again 10 RTT after."""
     t, raw = scene["ours"], scene["raw"]
     stop_s, window = stop_of(t)
     growth = memory(t, stop_s, stop_s + 5) - base_memory(t)
-    measured.at_most(f"growth, MiB, at a window of {window / MIB:.1f}",
-                     growth / MIB, (window + SLACK) / MIB, "{:.1f}")
+    bounded(measured, growth, window)
     measured.at_least("growth, MiB", growth / MIB, 1, "{:.1f}")
     rtt_s = t.spec.rtt_us / 1e6
     start_s = stop_s + 5 - t.series.first_s() + 10 * rtt_s
@@ -74,7 +84,7 @@ SLOW = {"rate": 20 * 10**6}
 
 @scenario("slow-reader-get", **reading("get", SLOW, GB // 4))
 @scenario("slow-reader-put", "netem", **reading("put", SLOW, GB // 4))
-def test_slow_reader(scene, measured):
+def test_slow_reader_has_its_rate(scene, measured):
     """At a sixth of the path's rate: it has its rate, and once that is known
     the backlog is what it was with stock OpenSSH."""
     t = scene["ours"]
@@ -82,10 +92,7 @@ def test_slow_reader(scene, measured):
     measured.at_least("of the rate it reads at",
                       t.goodput(1.0) / (SLOW["rate"] / 1e6), 0.95, "{:.1%}")
     peak = max(w["target"] for w in t.window_trace())
-    measured.at_most(
-        f"growth, MiB, at a window of at most {peak / MIB:.1f}",
-        (memory(t, first_s, end_s) - base_memory(t)) / MIB,
-        (peak + SLACK) / MIB, "{:.1f}")
+    bounded(measured, grown(t), peak, "at most ")
     half_s = (first_s + end_s) / 2
     late = [w["backlog"] for w in t.window_trace()
             if w["t_us"] / 1e6 > half_s]
@@ -102,23 +109,20 @@ BURSTS = {"burst": 50 * 10**6, "every_s": 1}
 
 @scenario("bursty-reader-get", **reading("get", BURSTS, GB // 2))
 @scenario("bursty-reader-put", "netem", **reading("put", BURSTS, GB // 2))
-def test_bursty_reader(scene, measured):
+def test_bursty_reader_has_its_pace(scene, measured):
     """50 MB at once, each second, of the 119 that the path could bring."""
     t = scene["ours"]
     pace = BURSTS["burst"] / BURSTS["every_s"] / 1e6
     measured.at_least("of its pace", t.goodput(3.0) / pace, 0.90, "{:.1%}")
     peak = max(w["target"] for w in t.window_trace())
-    growth = memory(t, t.series.first_s(), t.series.at(t.series.total)) - \
-        base_memory(t)
-    measured.at_most(f"growth, MiB, at a window of at most {peak / MIB:.1f}",
-                     growth / MIB, (peak + SLACK) / MIB, "{:.1f}")
+    bounded(measured, grown(t), peak, "at most ")
 
 
 LONG = transfer("10g-50ms", "get", 20 * GB, queue_packets=1000000)
 
 
 @scenario("long-and-large", "netem", ours=LONG)
-def test_long_and_large(scene, measured):
+def test_nothing_creeps_in_20_gb(scene, measured):
     """20 GB: counters pass 2^32 four times, and nothing creeps."""
     t = scene["ours"]
     ramp_s = t.series.at(4 * GB)

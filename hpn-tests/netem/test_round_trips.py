@@ -20,10 +20,18 @@ STOCK = 7.2 if NEW else OLD
 
 def login(server="openssh", logins=0, **fields):
     """With logins=0, only ARP has been there: known_hosts is empty."""
-    return {"login": transfer("1g-200ms", "get", 1, server=server,
-                              logins=logins, **fields)}
+    return {"one": transfer("1g-200ms", "get", 1, server=server,
+                            logins=logins, **fields)}
 
 
+def copy(direction, count):
+    """A login and a copy of 1 KB or 1 MB"""
+    return {"one": transfer("1g-200ms", direction, count, tool="scp",
+                            logins=0)}
+
+
+# A login and a command, at the first login and later, with the key in a file or
+# in an agent
 @scenario("login", "check", OURS, **login())
 @scenario("login-agent", "check", OURS, **login(agent=True))
 @scenario("login-tenth", "check", OURS, **login(logins=9))
@@ -33,10 +41,12 @@ def login(server="openssh", logins=0, **fields):
 @scenario("login-debian12", "check", OLD, **login("debian12"))
 @scenario("login-debian12-agent", "check", OLD,
           **login("debian12", agent=True))
-def test_login_takes_few_round_trips(scene, measured):
-    """Round trips of a login and a command, at the first login and later, with
-    the key in a file or in an agent"""
-    measured.at_most("round trips", scene["login"].result["seconds"] / RTT_S,
+@scenario("scp-1k-put", "netem", 10.3, **copy("put", 1000))
+@scenario("scp-1k-get", "netem", 10.3, **copy("get", 1000))
+@scenario("scp-1m-put", "netem", 17.4, **copy("put", 10**6))
+@scenario("scp-1m-get", "netem", 17.4, **copy("get", 10**6))
+def test_command_takes_few_round_trips(scene, measured):
+    measured.at_most("round trips", scene["one"].result["seconds"] / RTT_S,
                      scene.case, "{:.2f}")
 
 
@@ -58,18 +68,3 @@ def test_shared_command_takes_one_round_trip(scene, measured):
     measured.at_most("to ours", trips("ours"), 1.1, "{:.2f}")
     measured.at_most("to stock", trips("to_stock"), trips("stock") + 0.05,
                      "{:.2f}")
-
-
-def copy(direction, count):
-    return {"copy": transfer("1g-200ms", direction, count, tool="scp",
-                             logins=0)}
-
-
-@scenario("scp-1k-put", "netem", 10.3, **copy("put", 1000))
-@scenario("scp-1k-get", "netem", 10.3, **copy("get", 1000))
-@scenario("scp-1m-put", "netem", 17.4, **copy("put", 10**6))
-@scenario("scp-1m-get", "netem", 17.4, **copy("get", 10**6))
-def test_small_copy_takes_few_round_trips(scene, measured):
-    """Round trips of a login and the copy of 1 KB or 1 MB"""
-    measured.at_most("round trips", scene["copy"].result["seconds"] / RTT_S,
-                     scene.case, "{:.2f}")

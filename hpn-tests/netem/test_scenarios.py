@@ -8,7 +8,7 @@ from scenarios import ROWS
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[r.name for r in ROWS])
-def test_row(transfers, measured, row):
+def test_row_holds(transfers, measured, row):
     measured.until = row.until
     if row.seeds:
         measured.note(f"seeds {', '.join(map(str, row.seeds))}")

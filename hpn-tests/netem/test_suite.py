@@ -61,7 +61,7 @@ def self_row():
     return next(r for r in scenarios.ROWS if r.name == "self-is-stock")
 
 
-def test_an_interrupted_run_goes_on():
+def test_interrupted_run_is_resumed():
     """What was measured stays, unless it was with something else."""
     first = run_self("-k", "self-is-stock")
     assert "0 passed, 1 failed, 0 skipped" in first.stdout
@@ -78,84 +78,86 @@ def test_an_interrupted_run_goes_on():
     assert result_time(raw) == before[1]
 
 
-def test_held_up(tmp_path):
-    """Room in the congestion window, and nothing to send, before the end."""
-    looks = ["unacked:100 notsent:9999", "unacked:10 notsent:0", "unacked:99",
-             "unacked:50 notsent:9999", "unacked:1", "unacked:1"]
-    (tmp_path / "series").write_text("0.5 1\n9.0 1000\n")
-    (tmp_path / "ss.log").write_text("".join(
-        f"{i + 2}.000 server\ncubic mss:1448 cwnd:100 {look}\n"
-        for i, look in enumerate(looks)))
-    t = Transfer(transfer("1g-200ms"), str(tmp_path))
+# How the files that a transfer leaves are read
+
+@pytest.fixture
+def left(tmp_path):
+    """left(spec, FILE=TEXT, ...): a transfer that has left these files."""
+    def make(spec=transfer("1g-200ms"), **files):
+        for name, text in files.items():
+            (tmp_path / name.replace("_", ".")).write_text(text)
+        return Transfer(spec, str(tmp_path))
+    return make
+
+
+def samples(*rows, **more):
+    """The file of samples: (t_s, written) each."""
+    return "".join(json.dumps({"t_s": t_s, "written": written, **more}) + "\n"
+                   for t_s, written in rows)
+
+
+def sockets(*looks, form="cubic mss:1448 cwnd:100 {}"):
+    """What ss said of the server, from 2 s on."""
+    return "".join(f"{i}.000 server\n{form.format(look)}\n"
+                   for i, look in enumerate(looks, 2))
+
+
+def test_held_up_is_room_and_nothing_to_send(left):
+    """In the congestion window, before the end."""
+    t = left(series="0.5 1\n9.0 1000\n", ss_log=sockets(
+        "unacked:100 notsent:9999", "unacked:10 notsent:0", "unacked:99",
+        "unacked:50 notsent:9999", "unacked:1", "unacked:1"))
     assert t.held_up() == [False, True, False, False]
 
 
 @pytest.mark.parametrize("what, via, held", [
     ("path", None, True), ("path", "relay", False), ("process", None, False)])
-def test_unspent_in_a_stall(tmp_path, what, via, held):
-    """Credit that the path holds up is not with the sender yet."""
-    (tmp_path / "series").write_text("0.5 1\n9.0 100\n")
-    (tmp_path / "stalls").write_text("2.0 3.0\n")
-    (tmp_path / "sshd.log").write_text(
-        "debug2: channel 0: chanwin t_us=2000000 granted=9000000\n")
-    (tmp_path / "samples").write_text("".join(
-        json.dumps({"t_s": t_s, "written": written}) + "\n"
-        for t_s, written in ((1, 1000000), (2.5, 1000000), (3.5, 1000000),
-                             (8, 4000000))))
-    spec = transfer("1g-200ms", "put", 4000000, via=via, stalls={
-        "what": what, "at": [1000000], "seconds": [1]})
-    seen = [count for _, count in Transfer(spec, str(tmp_path)).unspent()]
+def test_credit_that_the_path_holds_up_is_not_unspent(left, what, via, held):
     before, after = WINDOW_STOCK - 1000000, 8000000
-    assert seen == [before, before if held else after, after]
+    t = left(
+        transfer("1g-200ms", "put", 4000000, via=via, stalls={
+            "what": what, "at": [1000000], "seconds": [1]}),
+        series="0.5 1\n9.0 100\n", stalls="2.0 3.0\n", sshd_log="debug2: "
+        "channel 0: chanwin t_us=2000000 granted=9000000\n", samples=samples(
+            (1, 1000000), (2.5, 1000000), (3.5, 1000000), (8, 4000000)))
+    assert [count for _, count in t.unspent()] == \
+        [before, before if held else after, after]
 
 
-def test_unspent_by_the_log(tmp_path, monkeypatch):
-    """Credit behind a lost segment is not with the sender yet: its log tells
-    what is."""
+def test_credit_behind_a_lost_segment_is_not_unspent(left, tmp_path,
+                                                     monkeypatch):
+    """The sender's log tells what has come."""
     monkeypatch.setenv("LAB_OUT", str(tmp_path))
     import sampler
     monkeypatch.setattr(sampler, "out", lambda name: str(tmp_path / name))
     assert sampler.credit("client") == 0
-    (tmp_path / "sshd.log").write_text(
-        "debug2: channel 0: rcvd adjust 98304\r\n"
-        "debug2: channel 0: chanwin t_us=1000000 granted=9000000\n")
+    left(sshd_log="debug2: channel 0: rcvd adjust 98304\r\n",
+         ssh_log="".join(f"debug2: channel 0: rcvd adjust {n}\r\n"
+                         for n in (2097152, 1000000)) + "rcvd adjust 99")
     assert sampler.credit("server") == WINDOW_STOCK + 98304
-    (tmp_path / "ssh.log").write_text(
-        "debug2: channel 0: rcvd adjust 2097152\r\n"
-        "debug2: channel 0: rcvd adjust 1000000\r\n"
-        "debug2: channel 0: rcvd adjust 99")
     credit = sampler.credit("client")
     assert credit == WINDOW_STOCK + 1000000
-    (tmp_path / "series").write_text("0.5 1\n9.0 100\n")
-    (tmp_path / "samples").write_text("".join(
-        json.dumps({"t_s": t_s, "written": written, "credit": credit}) + "\n"
-        for t_s, written in ((1, 2000000), (8, 4000000))))
-    spec = transfer("1g-200ms", "put", 4000000)
-    seen = [count for _, count in Transfer(spec, str(tmp_path)).unspent()]
-    assert seen == [credit - 2000000]
+    t = left(transfer("1g-200ms", "put", 4000000), series="0.5 1\n9.0 100\n",
+             sshd_log="debug2: channel 0: chanwin t_us=1000000 "
+             "granted=9000000\n", samples=samples(
+                 (1, 2000000), (8, 4000000), credit=credit))
+    assert [count for _, count in t.unspent()] == [credit - 2000000]
 
 
-@pytest.mark.parametrize("again", [0, 100])
 @pytest.mark.parametrize("size", [1, 0.9])
-def test_mean_segment(tmp_path, size, again):
-    """What is sent for the first time counts, whatever is sent again."""
-    counts = f"data_segs_out:{1000 + again} bytes_sent:" \
-        f"{int(1448000 * size) + again * 724}"
-    if again:
-        counts += f" bytes_retrans:{again * 724} retrans:3/{again}"
-    (tmp_path / "ss.log").write_text(
-        "2.000 server\ncubic mss:1448 rcvmss:536 data_segs_out:1 "
-        f"bytes_sent:22\n3.000 server\ncubic mss:1448 rcvmss:536 {counts}\n")
-    t = Transfer(transfer("1g-200ms"), str(tmp_path))
+def test_segments_that_are_sent_again_do_not_count(left, size):
+    t = left(ss_log=sockets(
+        "data_segs_out:1 bytes_sent:22", "data_segs_out:1100 bytes_sent:"
+        f"{int(1448000 * size) + 72400} bytes_retrans:72400 retrans:3/100",
+        form="cubic mss:1448 rcvmss:536 {}"))
     assert t.mean_segment() == size
 
 
-def test_damaged_bytes_are_found(tmp_path):
-    with open(tmp_path / "result.json", "w") as f:
-        json.dump({"exits": [0], "sha256": ["0" * 64]}, f)
-    spec = transfer("1g-200ms", "get", 1000)
+def test_damaged_bytes_are_found(left):
+    t = left(transfer("1g-200ms", "get", 1000))
+    t.result = {"exits": [0], "sha256": ["0" * 64]}
     with pytest.raises(lab.LabError, match="damaged"):
-        lab.check(lab.Transfer(spec, str(tmp_path)))
+        lab.check(t)
 
 
 def test_series_gives_goodput():
@@ -179,22 +181,20 @@ def test_series_gives_goodput():
 
 
 @pytest.mark.parametrize("stall_s", [0, 2])
-def test_steady_part(tmp_path, stall_s):
-    """From slow start's end to the last of the data. That files and channels
-    are closed round trips later is no time in which it is slow; that nothing
-    goes in the middle is."""
+def test_steady_part_ends_with_the_data(left, stall_s):
+    """It begins when slow start is over. That files and channels are closed
+    round trips later does not make it slow. A stall in the middle does."""
     segment, second = 1000, 10**7       # bytes; each second
     looks = [(t / 4, int(min(t / 4, 2 + max(0, t / 4 - 2 - stall_s), 4) *
                          second)) for t in range(1, 16 + 4 * stall_s)]
     end_s = 4 + stall_s
     looks += [(end_s + t, 4 * second) for t in (0, 0.3, 0.6, 0.9)]
     looks += [(end_s + 1.2, 4 * second + 400)]
-    (tmp_path / "series").write_text(f"0.1 1\n{end_s} {4 * second}\n")
-    (tmp_path / "ss.log").write_text("".join(
-        f"{t_s:.3f} server\nESTAB 0 0 a b\n\t bytes_sent:{n} "
-        f"data_segs_out:{n // segment} delivered:{n // segment}\n"
-        for t_s, n in looks))
-    t = Transfer(transfer("1g-200ms", "get", 4 * second), tmp_path)
+    t = left(transfer("1g-200ms", "get", 4 * second),
+             series=f"0.1 1\n{end_s} {4 * second}\n", ss_log="".join(
+                 f"{t_s:.3f} server\nESTAB 0 0 a b\n\t bytes_sent:{n} "
+                 f"data_segs_out:{n // segment} delivered:{n // segment}\n"
+                 for t_s, n in looks))
     if stall_s:
         assert t.steady(0.4) < 0.8 * second / 1e6
     else:

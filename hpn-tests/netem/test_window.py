@@ -45,7 +45,7 @@ def relayed(**fields):
 
 @scenario("relay-put", login=relayed(), shared=relayed(channels=1),
           stock=relayed(client="stock"))
-def test_early_requests_through_a_relay(scene, measured):
+def test_early_requests_cost_no_goodput(scene, measured):
     """Where TCP's round trips are not the path's, requests right behind
     CHANNEL_OPEN cost an upload no goodput, at a login and through a
     ControlMaster. A stock client sends them a round trip later."""

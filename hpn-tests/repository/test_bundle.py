@@ -148,23 +148,25 @@ def test_bundle_copies_by_its_own_ssh(root, tmp_path):
     assert "not this one" in done.stderr        # who asks for it gets it
 
 
-def test_ssh_and_keys(root):
+def test_programs_run_with_the_systems_configuration(root):
+    """And say whose they are."""
     ssh, keygen = (f"{root.bundle}/bin/{name}" for name in
                    ("ssh", "ssh-keygen"))
     assert root.does(ssh, "far", "echo in") == "in\n"
     root.does(keygen, "-q", "-t", "ed25519", "-N", "", "-f", "new")
     assert root.read("new.pub").startswith(b"ssh-ed25519 ")
-
-
-def test_says_what_it_is(root):
-    done = root.run(f"{root.bundle}/bin/ssh", "-V")
     assert re.fullmatch(r"OpenSSH_[\d.p]+( \S+)? openssh-bdp bundle, "
-                        r"OpenSSL \S+ .*\n", done.stderr)
+                        r"OpenSSL \S+ .*\n", root.run(ssh, "-V").stderr)
     assert root.libraries["libc.so.6"].startswith("GLIBC_2.")
     assert not os.path.exists(f"{root.folder}/home/user/.ssh")
+    # Only options that vendors add are left alone
+    root.write("/etc/ssh/ssh_config", f"{CONFIG}\n    GSSAPIWrong yes\n")
+    done = root.run(ssh, "far", "echo in")
+    assert done.returncode == 255
+    assert "Bad configuration option: gssapiwrong" in done.stderr
 
 
-def test_for_rsync(root, tmp_path):
+def test_rsync_copies_by_the_bundles_ssh(root, tmp_path):
     if not shutil.which("rsync", path="/usr/bin"):
         pytest.skip("no rsync")
     data = tree(tmp_path)
@@ -172,14 +174,6 @@ def test_for_rsync(root, tmp_path):
     root.does("rsync", "-a", "-e", f"'{root.bundle}/bin/ssh'",
               f"far:{tmp_path}/tree", ".")
     assert root.read("tree/file") == data
-
-
-def test_an_option_that_nobody_has(root):
-    """Is still an error: only those that vendors add are left alone."""
-    root.write("/etc/ssh/ssh_config", f"{CONFIG}\n    GSSAPIWrong yes\n")
-    done = root.run(f"{root.bundle}/bin/ssh", "far", "echo in")
-    assert done.returncode == 255
-    assert "Bad configuration option: gssapiwrong" in done.stderr
 
 
 def test_bundle_follows_an_update_of_a_library(tmp_path):

@@ -24,7 +24,7 @@ def built_for():
     return line.split("=")[1].strip()
 
 
-def test_below_destdir(tmp_path):
+def test_destdir_has_all_in_the_prefix(tmp_path):
     prefix = built_for()
     done = install(prefix, DESTDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
@@ -55,7 +55,7 @@ def test_a_configuration_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize("prefix", ["/", "/usr"])
-def test_not_over_the_systems(prefix, tmp_path):
+def test_systems_prefix_is_refused(prefix, tmp_path):
     done = install(prefix, DESTDIR=str(tmp_path))
     assert done.returncode != 0
     assert "system's OpenSSH" in done.stderr

@@ -126,8 +126,7 @@ def main():
                                             result["moved"])
     result["tcp"] = {name: plain_tcp(count, job)
                      for name, count in result["moved"].items() if count}
-    with open(tools.out("result.json"), "w") as f:
-        json.dump(result, f, indent=1)
+    tools.leave(result)
 
 
 main()

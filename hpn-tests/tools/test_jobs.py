@@ -11,7 +11,6 @@ import pytest
 
 import jobs
 import lab
-from spec import link
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.path.join(lab.BUILD, "tools")
@@ -120,38 +119,3 @@ def test_job_meets_its_limits(job):
         leave(job, result)
     print(json.dumps(result, indent=1))
     assert not faults(job, result)
-
-
-JOB = jobs.Job(level="netem", tool="rsync", path=link("1g-200ms"), mib=10,
-               files=10, last="file up")
-
-
-def result_of(stock=8.0, both=3.0, **more):
-    ends = {"stock": {"byte": 2.5, "file up": stock},
-            "client": {"byte": 2.5, "file up": stock},
-            "both": {"byte": 2.0, "file up": both, **more}}
-    return {"seconds": ends, "tcp": {"file up": 1.0},
-            "moved": {"byte": 0, "file up": 10 << 20}}
-
-
-@pytest.mark.parametrize("result, said", [
-    (result_of(), []),
-    (result_of(both=3.2), ["file up: 0.83 of raw TCP's rate"]),
-    (result_of(stock=2.5), ["file up, both: 3.00 s, stock 2.50 s"]),
-    (result_of(error="it broke"), ["both: it broke"])])
-def test_a_job_can_fail(result, said):
-    assert faults(JOB, result) == said
-
-
-def test_the_lab_has_all_steps():
-    """Each step of the table is one that steps.py yields. What the path limits
-    has a step to be held against."""
-    with open(os.path.join(HERE, "steps.py")) as f:
-        text = f.read()
-    for tool in jobs.TOOLS.values():
-        assert f"\ndef {tool.name}(job):\n" in text
-        names = {step.name for step in tool.steps}
-        for step in tool.steps:
-            assert f'"{step.name}"' in text, step.name
-            assert step.idle in names if step.limit == "path" else \
-                step.limit in ("own window", "round trips")

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from loopback import BUILD, IN_TREE
+from loopback import BUILD, IN_TREE, make_says
 
 REGRESS = os.path.join(BUILD, "stock", "regress", "Makefile")
 LISTS = {"t-exec": "LTESTS", "interop-tests": "INTEROP_TESTS",
@@ -24,11 +24,8 @@ def names(variable):
     """What upstream's list has."""
     if not os.path.exists(REGRESS):
         return []
-    return subprocess.run(
-        ["make", "-s", "-f", REGRESS, "-f", "-", "bdp-show"],
-        input=f"bdp-show:\n\t@echo $({variable})\n", text=True, check=True,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env={**os.environ, ".CURDIR": "."}).stdout.split()
+    return make_says(f"$({variable})", BUILD, REGRESS,
+                     **{".CURDIR": "."}).split()
 
 
 def every():

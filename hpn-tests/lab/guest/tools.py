@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 OUT = os.environ["LAB_OUT"]
 LAB = "/run/lab"
 SOURCE = f"{LAB}/source"
+COPY = f"{LAB}/copy"          # where scp and sftp put it
 PYTHON = sys.executable
 PORT, FORWARDED = 5000, 6000
 MASTER = f"{LAB}/master"
@@ -23,13 +24,14 @@ def out(name):
     return os.path.join(OUT, name)
 
 
-def copy_path(spec):
-    """Where scp and sftp put it; on a small disk, if it is to be full."""
-    return f"{LAB}/small/copy" if "disk" in spec else f"{LAB}/copy"
-
-
 def series_path(i=0):
     return out("series" + (f".{i}" if i else ""))
+
+
+def leave(result):
+    """What in_lab() of lab.py returns"""
+    with open(out("result.json"), "w") as f:
+        json.dump(result, f)
 
 
 def read(path):
@@ -195,11 +197,6 @@ def source_command(spec):
         at, pause_s = spec["pause"]
         return shlex.join(["sh", "-c", f"head -c {at} {SOURCE}; sleep "
                            f"{pause_s}; tail -c +{at + 1} {SOURCE}"])
-    if "prelude" in spec:
-        times, size, wait_s = spec["prelude"]
-        return shlex.join(["sh", "-c", f"{{ for i in $(seq {times}); do "
-                           f"head -c {size}; sleep {wait_s}; done; cat; }} "
-                           f"< {SOURCE}"])
     if "pace" in spec:
         at_once, wait_s = spec["pace"]
         times = -(-spec["bytes"] // at_once)
@@ -211,8 +208,6 @@ def source_command(spec):
 def sink_command(spec, i=0):
     if spec.get("bare") and "reader" not in spec:
         return "cat > /dev/null"        # nothing but ssh to use the CPU
-    if "disk" in spec:
-        return f"cat > {copy_path(spec)}"
     argv = [PYTHON, f"{HERE}/sink.py", series_path(i)]
     if "reader" in spec:
         argv.append(json.dumps(spec["reader"]))
@@ -250,24 +245,21 @@ def sockets(spec, ends, i=0):
 # The tools
 
 def raw(spec):
-    """Plain TCP; by way of a jump host, two such connections and a relay."""
+    """Plain TCP; by way of the host in the middle, two such connections and
+    what connects them."""
+    ends, between = ("server", "client"), []
     if spec.get("via") == "jump":
-        relay = on("jump", ["socat", "-b", "262144", f"TCP-LISTEN:{PORT}",
-                            f"TCP:{net.address(spec, 'server')}:{PORT}"])
+        between = [on("jump", ["socat", "-b", "262144", f"TCP-LISTEN:{PORT}",
+                               f"TCP:{net.address(spec, 'server')}:{PORT}"])]
         wait_until("the relay", lambda: listens("jump", PORT))
-        return [relay] + sockets(spec, [
-            ("server", f"TCP-LISTEN:{PORT}"),
-            ("client", f"TCP:{net.address(spec, 'jump')}:{PORT}")])
-    if spec.get("via") == "relay":
+    elif spec.get("via") == "relay":
         start_relay(spec, PORT)
-        return sockets(spec, [
-            ("server", f"TCP-LISTEN:{PORT}"),
-            ("client", f"TCP:{net.address(spec, 'jump')}:{PORT}")])
-    sender, receiver = (("server", "client") if spec["direction"] == "get"
-                        else ("client", "server"))
-    return sockets(spec, [
-        (sender, f"TCP-LISTEN:{PORT}"),
-        (receiver, f"TCP:{net.address(spec, sender)}:{PORT}")])
+    elif spec["direction"] == "put":
+        ends = ("client", "server")
+    at = "jump" if "via" in spec else ends[0]
+    return between + sockets(spec, [
+        (ends[0], f"TCP-LISTEN:{PORT}"),
+        (ends[1], f"TCP:{net.address(spec, at)}:{PORT}")])
 
 
 def session(spec, argv, i=0):
@@ -339,7 +331,7 @@ def forward(spec):
 
 def copy(spec):
     """scp, scp -O, scp -3 from the server to itself, and sftp."""
-    remote, path = "server:", copy_path(spec)
+    remote = "server:"
     argv = {"scp": ["scp", "-s"], "scp-O": ["scp", "-O"],
             "scp-3": ["scp", "-s", "-3"],
             "sftp": ["sftp", "-b", f"{LAB}/batch"]}[spec["tool"]]
@@ -354,14 +346,14 @@ def copy(spec):
         argv += ["-X", f"streams={spec['streams']}"]
     if spec["tool"] == "sftp":
         with open(f"{LAB}/batch", "w") as f:
-            f.write(f"{spec['direction']} {SOURCE} {path}\n")
+            f.write(f"{spec['direction']} {SOURCE} {COPY}\n")
         argv.append("server")
     elif spec["tool"] == "scp-3":
-        argv += [remote + SOURCE, remote + path]
+        argv += [remote + SOURCE, remote + COPY]
     elif spec["direction"] == "get":
-        argv += [remote + SOURCE, path]
+        argv += [remote + SOURCE, COPY]
     else:
-        argv += [SOURCE, remote + path]
+        argv += [SOURCE, remote + COPY]
     with open(out("ssh.log"), "w") as log:
         return [on("client", argv, stdin=subprocess.DEVNULL, stdout=log,
                    stderr=log)]
@@ -369,9 +361,8 @@ def copy(spec):
 
 def copier(spec):
     """A program of somebody else's, by its command line."""
-    ends = [f"server:{SOURCE}", copy_path(spec)] \
-        if spec["direction"] == "get" else \
-        [SOURCE, f"server:{copy_path(spec)}"]
+    ends = [f"server:{SOURCE}", COPY] if spec["direction"] == "get" else \
+        [SOURCE, f"server:{COPY}"]
     words = dict(zip(("source", "target"), ends),
                  ssh=f"{spec['client']}/ssh", config=f"{LAB}/ssh_config")
     argv = []

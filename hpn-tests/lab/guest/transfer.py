@@ -18,7 +18,7 @@ import net
 import payload
 import sampler
 import tools
-from tools import LAB, out, read, wait_until
+from tools import out, read, wait_until
 
 # Programs of which none may be left when a transfer is over, however it ended
 OURS = ("ssh", "scp", "sftp", "sshd-session", "sshd-auth", "sftp-server",
@@ -153,13 +153,13 @@ class Trace:
 def digests(spec):
     """SHA-256 of what arrived, of each channel; of a tree, what differs."""
     if "tree" in spec:
-        return subprocess.run(["diff", "-r", tools.SOURCE,
-                               tools.copy_path(spec)], capture_output=True,
+        return subprocess.run(["diff", "-r", tools.SOURCE, tools.COPY],
+                              capture_output=True,
                               text=True).stdout.splitlines()
     if spec["tool"] in ("raw", "ssh"):
         return [read(tools.series_path(i) + ".sha256").decode()
                 for i in range(spec.get("channels", 1))]
-    return [subprocess.run(["sha256sum", tools.copy_path(spec)], check=True,
+    return [subprocess.run(["sha256sum", tools.COPY], check=True,
                            capture_output=True, text=True).stdout.split()[0]]
 
 
@@ -171,9 +171,6 @@ def prepare(spec):
     else:
         payload.make(tools.SOURCE, spec["bytes"],
                      holes="streams" not in spec)
-    if "disk" in spec:
-        net.sh(f"mkdir {LAB}/small; "
-               f"mount -t tmpfs -o size={spec['disk']} small {LAB}/small")
     if spec["tool"] == "raw":
         return path, []
     tools.configure_client(spec)
@@ -247,8 +244,7 @@ def main():
         record_cpu(servers[0])
     if not any(result.get("exits", [1])) and not spec.get("bare"):
         result["sha256"] = digests(spec)
-    with open(out("result.json"), "w") as f:
-        json.dump(result, f)
+    tools.leave(result)
     for pid, _ in running(OURS):
         os.kill(pid, signal.SIGKILL)
 
