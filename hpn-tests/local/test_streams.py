@@ -36,6 +36,18 @@ def test_large_file_goes_over_several_streams(large, tool, direction):
     assert len(busy) >= 2 and SIZE <= sum(busy) < SIZE + MIB
 
 
+def test_local_command_gets_no_descriptors_of_streams(large):
+    seen = []
+    for streams in (1, 4):
+        argv, batch = large.argv("sftp", "put", large.source, large.dest, SLOW,
+                                 streams=streams)
+        assert run(list(map(str, argv)), large.path, input=batch +
+                   "!ls /proc/self/fd > open\n") == (0, "")
+        assert len(large.pids()) == streams
+        seen.append((large.path / "open").read_text())
+    assert seen[0] == seen[1]
+
+
 @TOOLS
 @BOTH
 @pytest.mark.parametrize("before", [1000, SIZE, SIZE + 3 * MIB])
