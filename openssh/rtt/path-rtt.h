@@ -41,8 +41,8 @@ struct path_rtt {
 /*
  * Returns the source that describes the whole path. This is tcp, the socket's
  * figures (all 0: none), unless the minimum RTT in inband (NULL: unknown) shows
- * a proxy behind the socket. Another hop of less than a quarter of the RTT makes
- * no difference.
+ * a proxy behind the socket. Another hop of less than a quarter of the RTT does
+ * not matter.
  */
 const struct path_info *path_rtt_choose(const struct path_info *tcp,
 	    const struct path_info *inband);
