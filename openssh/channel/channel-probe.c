@@ -84,7 +84,7 @@ may_probe(const struct ssh *ssh, const struct channel_window *w)
 }
 
 /*
- * Measures SSH's own RTT: once if it shows that the socket's RTT covers the
+ * Measures the in-band RTT: once if it shows that the socket's RTT covers the
  * whole path, otherwise once a round trip. w is the channel's window, or NULL
  * if it has none yet.
  */

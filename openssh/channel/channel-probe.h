@@ -6,8 +6,8 @@
 
 /*
  * Probes the peer for the RTT where the socket's RTT does not cover the whole
- * path. The answers go to ssh->inband (ssh-rtt.h). The first probe is sent when
- * the first bulk channel opens. Later, its answer would wait for data in the
+ * path. The replies go to ssh->inband (ssh-rtt.h). The first probe is sent when
+ * the first bulk channel opens. Later, its reply would wait for data in the
  * peer's socket, and a short path would look long.
  */
 
@@ -17,7 +17,7 @@ struct ssh;
 /*
  * For sshd: call this before the opening of a channel is confirmed. Sends a
  * probe if this is the first channel that may carry bulk data. After the
- * confirmation, the client is busy: it runs xauth or sends data, so its answer
+ * confirmation, the client is busy: it runs xauth or sends data, so its reply
  * would be late.
  */
 void	 channel_probe_opened(struct ssh *ssh, struct Channel *c);
@@ -30,8 +30,8 @@ void	 channel_probe_turn(struct ssh *ssh, struct Channel *c);
 
 /*
  * For sshd, where replies to probes and to other global requests look alike:
- * records a reply of a type. Replies to channel requests are ignored. Other
- * requests are counted in ssh->inband.asked.
+ * records a reply of this type. Other types are replies to channel requests,
+ * and are ignored. serverloop.c counts requests in ssh->inband.asked.
  */
 void	 channel_probe_replied(struct ssh *ssh, int type);
 

@@ -96,7 +96,7 @@ got_close(struct request *req, struct reply *reply)
 	struct file *f = file_of(req->item);
 
 	f->part[req->stream->index].state = PART_CLOSED;
-	/* Data acknowledged on a further stream has been written. */
+	/* Data acknowledged on an additional stream has been written. */
 	if (reply->lost)
 		f->redo |= file_kind(f) == COPY_PUT &&
 		    req->stream == f->home;

@@ -7,9 +7,9 @@
 #include "copy-stream.h"
 
 /*
- * Copies a file, which is an item, by copy-file.c, -data.c, -target.c and
- * -compare.c: OPENING > COMPARING (-Z) > MOVING > CHECKING (if the source may
- * have changed) > ENDING > done.
+ * Copies a file, which is an item. A file passes through these phases:
+ * OPENING > COMPARING (-Z) > MOVING > CHECKING (if the source may have
+ * changed) > ENDING > done.
  *
  * While MOVING, ranges of bytes are requested in order, over one stream or
  * several. After all replies, the file is settled: errors are reported, the
@@ -164,7 +164,7 @@ void	 file_close_part(struct file *f, struct stream *s);
 /* The target is open: data may be copied from now on. */
 void	 file_begin_moving(struct file *f);
 
-/* Takes the next steps after a reply. */
+/* After a reply: opens the target, settles or ends the file, if it is time. */
 void	 file_check(struct file *f);
 
 /* copy-data.c: the bytes of a file, READs and WRITEs */

@@ -112,7 +112,7 @@ struct copy {
 	u_int unreported;	/* items that ended, but are not reported */
 	struct item *metered;	/* the item whose meter is shown, or NULL */
 	u_int most;		/* streams that it may have */
-	int wants_more;		/* 1: further streams are of use, */
+	int wants_more;		/* 1: more streams are of use, */
 	int no_more;		/* 1: but no other can be started */
 	int stopping;		/* 1: the user has interrupted */
 };

@@ -44,8 +44,8 @@
 u_int copy_streams = 1;		/* -X streams= */
 
 /*
- * A further stream, and the check that it has the same files as the primary: a
- * name may stand for several machines.
+ * An additional stream, and the check that it has the same files as the
+ * primary: a name may stand for several machines.
  *
  * A download compares the attributes of a source from the stream with those
  * from the primary.

@@ -53,7 +53,7 @@ struct request {
 RB_HEAD(requests_by_id, request);
 
 enum stream_state {
-	STREAM_OPENING,		/* its server has not sent VERSION */
+	STREAM_OPENING,		/* no SSH_FXP_VERSION from its server */
 	STREAM_UNCHECKED,	/* it may not have the same files */
 	STREAM_UP,
 	STREAM_LOST
@@ -80,8 +80,8 @@ struct stream {
 
 /*
  * Creates the stream of a session. Its descriptors do not block until
- * stream_free(). A further stream sends INIT, and is open when its server has
- * sent VERSION.
+ * stream_free(). An additional stream sends SSH_FXP_INIT, and is open when its
+ * server has sent SSH_FXP_VERSION.
  */
 struct stream *stream_new(struct sftp_conn *conn, u_int index, int primary);
 
@@ -138,10 +138,10 @@ ssize_t	 copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	    const struct handle *h, uint64_t offset, int fd, size_t len);
 
 /*
- * copy-more.c: further streams of a connection (-X streams=N). They are started
- * for the first copy that can use them, and serve later copies. Each is used
- * after a check that it has the same files as the primary. If one fails, the
- * copy continues without it.
+ * copy-more.c: additional streams of a connection (-X streams=N). They are
+ * started for the first copy that can use them, and serve later copies. Each is
+ * used after a check that it has the same files as the primary. If one fails,
+ * the copy continues without it.
  */
 
 /* Returns their state, or NULL if no program was noted. */

@@ -13,7 +13,7 @@
 
 /*
  * The copy engine for scp, sftp and sftp-client.c: sessions, copies, options,
- * requests that are sent with INIT, and further streams.
+ * requests that are sent with SSH_FXP_INIT, and additional streams.
  */
 
 struct copy_ahead;
@@ -53,8 +53,8 @@ struct sftp_conn {
 	struct bwlimit bwlimit_in, bwlimit_out;
 
 	struct sftp_inflight depth;	/* bytes that may be in flight */
-	struct copy_ahead *ahead;	/* requests sent with INIT, or NULL */
-	struct copy_more *more;	/* further streams, or NULL */
+	struct copy_ahead *ahead;	/* sent with SSH_FXP_INIT, or NULL */
+	struct copy_more *more;	/* additional streams, or NULL */
 	uint64_t handles;	/* most open, by limits@openssh.com; 0: none */
 };
 
@@ -87,9 +87,9 @@ int	 copy_run_tree(struct sftp_conn *from, struct sftp_conn *to,
 int	 copy_option(const char *option);
 
 /*
- * copy-ahead.c: the first requests of a program. They are sent with INIT, so
- * they take no round trip of their own. They change nothing at the server. When
- * the program makes such a request, it gets the early reply.
+ * copy-ahead.c: the first requests of a program. They are sent with
+ * SSH_FXP_INIT, so they take no round trip of their own. They change nothing at
+ * the server. When the program makes such a request, it gets the early reply.
  */
 
 extern int copy_ahead_off;	/* 1: none are sent (-X ahead=no) */
@@ -100,7 +100,7 @@ extern int copy_ahead_off;	/* 1: none are sent (-X ahead=no) */
  */
 void	 copy_ahead_want(u_char type, const char *path);
 
-/* Composes the next request sent with INIT. Returns 1, or 0 if none is left. */
+/* Composes the next request sent with SSH_FXP_INIT. Returns 1, or 0: none. */
 int	 copy_ahead_next(struct sftp_conn *conn, struct sshbuf *m);
 
 /* Returns 1 if the request m was already sent ahead, else 0. */
@@ -115,7 +115,7 @@ int	 copy_ahead_keep(struct sftp_conn *conn, const struct sshbuf *m);
 /* Frees what is left; NULL is fine. */
 void	 copy_ahead_free(struct copy_ahead *ahead);
 
-/* copy-more.c: the program for further streams */
+/* copy-more.c: the program for additional streams */
 
 /*
  * Notes the program of the next connection of sftp_init(), before or after its

@@ -54,7 +54,7 @@ int	 last_channel_may(const struct ssh *ssh);
  */
 void	 last_channel_begin(struct ssh *ssh, struct Channel *c);
 
-/* Ends this: the channel waits for its number again. */
+/* Ends what last_channel_begin() began: the channel waits for its number. */
 void	 last_channel_end(struct Channel *c);
 
 #endif /* LAST_CHANNEL_H */

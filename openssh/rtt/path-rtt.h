@@ -24,7 +24,7 @@
 struct rtt_in_use {
 	uint64_t rtt_us;	/* for the BDP; 0: unknown */
 	uint64_t least_us;	/* minimum of the current path */
-	int inband;		/* 1: the source is SSH's own round trip */
+	int inband;		/* 1: the source is the in-band RTT */
 };
 
 /* State of one source. Start with all zero but the configuration. */
@@ -40,9 +40,9 @@ struct path_rtt {
 
 /*
  * Returns the source that describes the whole path. This is tcp, the socket's
- * figures (all 0: none), unless the minimum RTT in inband, SSH's own source (or
- * NULL), shows a proxy behind the socket. A further hop of less than a quarter
- * of the RTT makes no difference.
+ * figures (all 0: none), unless the minimum RTT in inband (NULL: unknown) shows
+ * a proxy behind the socket. Another hop of less than a quarter of the RTT does
+ * not matter.
  */
 const struct path_info *path_rtt_choose(const struct path_info *tcp,
 	    const struct path_info *inband);
@@ -53,12 +53,12 @@ const struct path_info *path_rtt_choose(const struct path_info *tcp,
  * smoothed one, because other flows' queue on the path counts. It is at most
  * twice the minimum, so that a queue of our own data cannot feed on itself. For
  * a peer with unbounded buffers it is at most 5/4, as data for a queue becomes
- * unused credit when the queue overflows. Of SSH's own RTT, only the minimum
+ * unused credit when the queue overflows. Of the in-band RTT, only the minimum
  * counts: the rest is data that waits in sockets.
  *
  * If the rate falls as the RTT grows, the path is longer, and there is no
- * queue. SSH's own RTT cannot show the difference, as our window makes both the
- * queue and the rate. So its minimum is never raised.
+ * queue. The in-band RTT cannot show the difference, as our window makes both
+ * the queue and the rate. So its minimum is never raised.
  */
 void	 path_rtt_update(struct path_rtt *pr, const struct path_info *path,
 	    uint64_t came, uint64_t now_us);

@@ -7,18 +7,18 @@
 #include "path-rtt.h"
 
 /*
- * The round trip time that SSH itself sees: the time from a probe to its
- * answer. It is for connections without a TCP socket, or whose socket ends at a
+ * The in-band round trip time: the time from a probe through SSH to its reply.
+ * It is for connections without a TCP socket, or whose socket ends at a
  * proxy, where TCP_INFO has at most the first hop. Pure.
  *
  * A probe is SSH2_MSG_PING (PROTOCOL, "ping@openssh.com") if the peer has it,
  * otherwise a request that the peer has to refuse (RFC 4254, 4 and 5.4). Each
- * probe has a number, which its answer has to match.
+ * probe has a number, which its reply has to match.
  */
 
 /*
- * A ping without an answer after this time (us) is lost: peers drop pings while
- * they renew keys. Requests cannot get lost.
+ * A ping without a reply after this time (us) is lost: peers drop pings while
+ * they rekey. Requests cannot get lost.
  */
 #define SSH_RTT_LOST_US	(10 * 1000000)
 
@@ -28,7 +28,7 @@
 /* Bytes of a ping: 5 that keystroke chaff doesn't have, and its number */
 #define SSH_RTT_PING_LEN	13
 
-/* Minimum time (us) from an answer to the next probe */
+/* Minimum time (us) from a reply to the next probe; see ssh_rtt_void() */
 #define SSH_RTT_LEAST_US	10000
 
 struct sshbuf;
@@ -49,12 +49,13 @@ struct ssh_rtt {
 u_int	 ssh_rtt_sent(struct ssh_rtt *ib, uint64_t now_us);
 
 /*
- * Records that the answer to a probe is of no use, or lost: the next probe is
- * due. Ignores other numbers than that in flight, as ssh_rtt_answer() does.
+ * Records that the reply to a probe is of no use (rekeying) or lost: the next
+ * probe is due at once, even within SSH_RTT_LEAST_US. Ignores other numbers
+ * than that in flight, as ssh_rtt_answer() does.
  */
 void	 ssh_rtt_void(struct ssh_rtt *ib, u_int number);
 
-/* Records the answer to a probe. */
+/* Records the reply to a probe. */
 void	 ssh_rtt_answer(struct ssh_rtt *ib, u_int number, uint64_t now_us);
 
 /*
@@ -65,7 +66,7 @@ void	 ssh_rtt_replied(struct ssh_rtt *ib, uint64_t now_us);
 
 /*
  * Processes the body of a packet of type SSH_RTT_PONG that came at now_us.
- * Ignores late pongs, and answers to others' pings.
+ * Ignores late pongs, and replies to others' pings.
  */
 void	 ssh_rtt_pong(struct ssh_rtt *ib, const struct sshbuf *body,
 	    uint64_t now_us);

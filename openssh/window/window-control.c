@@ -138,8 +138,8 @@ measure(struct window_control *cw, uint64_t interval_us)
 	now = delivered(&s1, &cw->now);
 	before = delivered(&s2, &s1);
 	/*
-	 * Data after a lost segment arrives at once, up to two round trips'
-	 * worth in one. A peer with unbounded buffers gets no credit for such a
+	 * After a loss, up to two round trips' worth of data becomes readable
+	 * in one. A peer with unbounded buffers gets no credit for such a
 	 * burst: its rate is the mean of this round trip and the last.
 	 */
 	if (!cw->bounded && before < now)

@@ -17,7 +17,7 @@
  *	headroom = 2 * bdp towards a peer whose buffers are bounded,
  *	           min(2 * bdp, WINDOW_HEADROOM_MAX) towards any other,
  *	           at most base while the reader lags,
- *	           bdp if the RTT is SSH's own and deliveries don't grow
+ *	           bdp with the in-band RTT, if deliveries don't grow
  *	credit   = target - (what the peer may still send + backlog)
  *
  * A byte is delivered when it has arrived and was consumed. So neither a
@@ -26,9 +26,9 @@
  * A sender whose rate doubles every round trip needs 2 * bdp, and BBR's startup
  * 2.89 * bdp. After a loss, TCP delivers the data that follows a round trip
  * late. 3 * bdp covers each case. The target is at most three times the bdp of
- * the minimum RTT, so that a queue of our own data cannot feed on itself. If
- * the RTT is SSH's own, only the window bounds such a queue (in the sockets of
- * a proxy, for instance).
+ * the minimum RTT, so that a queue of our own data cannot feed on itself. With
+ * the in-band RTT, only the window bounds such a queue (in the sockets of a
+ * proxy, for instance).
  *
  * A peer with unbounded buffers fills them with all credit that the path does
  * not take. Those of stock OpenSSH are safe below 8 MiB.
