@@ -25,7 +25,7 @@ MIB = 1 << 20
 AES = "aes128-gcm@openssh.com"
 
 TOOLS = ("raw", "ssh", "scp", "scp-O", "scp-3", "sftp", "copier")
-OPENSSH = TOOLS[1:]             # all but plain TCP
+OPENSSH = TOOLS[1:]             # all but raw TCP
 STREAMS = TOOLS[:2]             # what takes its data from a command
 COPIES = TOOLS[2:]              # what copies a file
 RELAYED = ("jump", "relay")     # of these raw TCP has its own
@@ -143,7 +143,7 @@ class Spec(Path):
     """A transfer."""
     # What moves
     tool: str = moves(OneOf(*TOOLS, what="tool"),
-                      "raw is plain TCP; scp-3 copies from the server to "
+                      "raw is TCP without SSH; scp-3 copies from the server to "
                       "itself; copier is `command`", needed=True)
     command: list = moves(
         Each(Like(r"(?s).+", '"{source}"')),

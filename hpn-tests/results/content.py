@@ -50,7 +50,7 @@ def bars(rows, unit):
 
 
 def steps_of(row, prefix=""):
-    """(what, seconds, seconds of plain TCP or None) of each step of a tool.
+    """(what, seconds, seconds of raw TCP or None) of each step of a tool.
     "The same" is said in full."""
     what = ""
     for step in row["steps"]:
@@ -71,7 +71,7 @@ PEERS_HOW = """\
 Each transfer copies 64 MiB at 500 Mbit/s with an RTT of 100 ms, in virtual
 time and without compression. Rates are in MB/s from the first byte to the
 last, slow start included. TCP's buffers are raised to 512 MiB at both ends.
-Stock is OpenSSH 10.0p1. Plain TCP reaches {raw} on the same path. All rows
+Stock is OpenSSH 10.0p1. Raw TCP reaches {raw} on the same path. All rows
 come from one run. The run fails if ours is below 0.95 of stock's rate. A test
 on loopback compares every byte.
 
@@ -174,16 +174,19 @@ def silent(row, who):
 
 
 def faults(rows):
-    ours, stock = (sum(silent(r, who) for r in rows)
-                   for who in ("ours", "stock"))
-    total = sum(sum(r["ours"].values()) for r in rows)
+    def of(who, rows):
+        bad = sum(silent(r, who) for r in rows)
+        return f"{bad or 'none'} of {sum(sum(r[who].values()) for r in rows)}"
+
     rows = sorted(rows, key=lambda r: -silent(r, "stock"))
+    both = [r for r in rows if r["stock"]]
+    alone = [r for r in rows if not r["stock"]]
     return [
         "Copies with a fault in the middle",
-        f"{'None' if not ours else ours} of our {total} copies had wrong or "
-        f"truncated data without an error. {stock} of stock's "
-        f"{sum(sum(r['stock'].values()) for r in rows)} did; the first row "
-        "shows them.",
+        "Copies that had wrong or truncated data without an error: "
+        f"{of('ours', both)} with ours, and {of('stock', both)} with stock "
+        "(the first row shows them). With faults that were tried with ours "
+        f"only: {of('ours', alone)}.",
         fill("ssh, scp and sftp copy in both directions. A copy must complete "
              "with the same bytes, or fail with a message that names the "
              "cause. The test fails if our programs accept wrong bytes, "
@@ -255,15 +258,16 @@ TOOLS_HOW = """\
 Times are in seconds from Enter to prompt. The link carries {rate} Mbit/s and
 loses no packets. "client" has ours at the client only, "server" at the server
 only. "-" marks a tool with an SSH implementation of its own. "TCP" is the time
-in which plain TCP transfers the same bytes, without a login.
+in which raw TCP transfers the same bytes, without a login.
 
 The last column gives what limits the step with ours at both ends. For a step
-that the path limits, the time of the same command without data is subtracted.
-The rest may take at most 1 / 0.9 of plain TCP's time. TCP's window has grown
-during the login, so ssh can be faster than plain TCP. Round trips include the
-login's; they are computed from the shortest and the longest RTT measured. A
-step may take at most 1 / 0.97 of stock's time. The lab's clock stands still
-while a program computes, so the CPU never limits a step here."""
+that the path limits, the time of the same command without data is subtracted
+from the step's time. The rest may take at most 1 / 0.9 of raw TCP's time.
+TCP's window has grown during the login, so ssh can be faster than raw TCP.
+Round trips include the login's; they are computed from the shortest and the
+longest RTT measured. A step may take at most 1 / 0.97 of stock's time. The
+lab's clock stands still while a program computes, so the CPU never limits a
+step here."""
 BUFFERS = {"raised": "TCP buffers raised to 512 MiB",
            "package": "TCP buffers as the package sets them"}
 
@@ -285,7 +289,7 @@ def trips(row, step, rows):
 def limit(row, step, rows):
     """What limits a step with ours at both ends, as text."""
     if step["limit"] == "path":
-        return f"the path: {step['of_tcp']:.2f} of plain TCP's rate"
+        return f"the path: {step['of_tcp']:.2f} of raw TCP's rate"
     seconds = list(step["seconds"].values())[-1]
     why = f": {step['why']}" if step["why"] else ""
     if step["limit"] == "own window":
@@ -355,9 +359,11 @@ One SSH connection stays open in virtual time, and the path changes every hour.
 In most hours the connection carries short forwarded connections, a keystroke a
 minute and a burst of data. Some hours have only keepalives, and one has rsync.
 Each hour ends with the same burst over the first path, then a minute of
-keepalives. The last columns describe the state after that burst. TCP's buffers
-are raised to 512 MiB at both ends. The test requires that each forwarded
-connection is answered, and that the last hour ends like the first."""
+keepalives. "Burst" and "window" are the rate and the largest window of that
+burst. The columns after them describe both ends after the keepalives. TCP's
+buffers are raised to 512 MiB at both ends. The test requires that each
+forwarded connection gets its reply, and that the last hour ends like the
+first."""
 
 
 def day(rows):
@@ -425,7 +431,9 @@ def copies(rows):
         *([items(missed)] if missed else []), bars(lines, "s"),
         fill("Times are in seconds of the whole command, for 1 GB at 1 Gbit/s "
              "x 200 ms, in virtual time. \"one2\" is one stream with seed 2. "
-             "The last column has each figure and its limit."),
+             "The last column has each figure and its limit. Times include "
+             "ARP. The [benchmark](../../bench/README.md#whole-commands) has "
+             "another run, of another commit and without ARP."),
         grid(["what", "path ", "seconds ", "measured "], [
             [title(r), "; ".join(r["paths"]).replace("untouched", "default"),
              ", ".join(f"{key} {s:.1f}" for key, s in r["seconds"].items()),

@@ -27,7 +27,7 @@ INDEX = """\
 
 Each page begins with its verdict. The [benchmark](../../bench/README.md) has
 rates over ten links and times of whole commands. Programs write all these
-pages: do not edit them.
+pages: do not edit them.{notes}
 
 | page | verdict | made by |
 |---|---|---|
@@ -40,11 +40,30 @@ def origin(part):
         f"{run['day']}, on {run['machine']}."
 
 
+def part_of(name):
+    """The part whose file has the measurements of a page."""
+    return {page: part for part, page in PAGES.items()}.get(name, "tools")
+
+
 def since(name):
-    """A sentence on what is different now, after the verdict of a page."""
-    part = {page: part for part, page in PAGES.items()}.get(name, "tools")
-    text = runs()[part].get("since")
-    return f" {text}" if text else ""
+    """What has changed since a page was measured; "" for nothing."""
+    return runs()[part_of(name)].get("since", "")
+
+
+def doubt(name):
+    """What the verdict of a page begins with if the code has changed."""
+    run = runs()[part_of(name)]
+    return f"Not measured on the current code ({run['commit']}, " \
+        f"{run['day']}): " if since(name) else ""
+
+
+def notes(names):
+    """What has changed since pages were measured, each once."""
+    found = {}
+    for name in filter(since, names):
+        found.setdefault(since(name), []).append(name)
+    return "".join("\n\n" + content.fill(", ".join(these) + ": " + text)
+                   for text, these in found.items())
 
 
 def page(name):
@@ -52,11 +71,12 @@ def page(name):
     if name in OF_TOOLS:
         part, parts = "tools", OF_TOOLS[name](read("tools"))
     else:
-        part = {page: part for part, page in PAGES.items()}[name]
+        part = part_of(name)
         parts = OF[part](read(part))
     title, verdict, *rest = parts
-    return "\n\n".join([f"# {title}", content.fill(verdict),
-content.fill(origin(part) + since(name)), *rest]) + "\n"
+    made = f"{origin(part)} {since(name)}"
+    return "\n\n".join([f"# {title}", content.fill(doubt(name) + verdict),
+                        content.fill(made), *rest]) + "\n"
 
 
 def pages():
@@ -64,9 +84,9 @@ def pages():
     texts = {name: page(name) for name in [*OF_TOOLS, *PAGES.values()]}
     made = {**dict.fromkeys(OF_TOOLS, MADE_BY["tools"]),
             **{page: MADE_BY[part] for part, page in PAGES.items()}}
-    texts["README"] = INDEX + "".join(
+    texts["README"] = INDEX.format(notes=notes(texts)) + "".join(
         f"| [{text.partition(chr(10))[0][2:]}]({name}.md) | "
-        f"{' '.join(text.split(chr(10) * 2)[1].split())}{since(name)} | "
+        f"{' '.join(text.split(chr(10) * 2)[1].split())} | "
         f"`{made[name]}` |\n"
         for name, text in texts.items())
     return texts

@@ -9,7 +9,7 @@ ENDS = ("stock", "client", "server", "both")
 HOW = """\
 Times are in seconds from Enter to prompt at 1 Gbit/s x 200 ms without loss.
 TCP's buffers at both ends are {buffers}. "client" has ours at the client only,
-"server" at the server only. "TCP" is the time in which plain TCP transfers the
+"server" at the server only. "TCP" is the time in which raw TCP transfers the
 same bytes, without a login."""
 
 

@@ -1,7 +1,7 @@
 """inside.py JOB: the steps of one tool on one path, in the lab (run by
 test_jobs.py, inside lab/run). Leaves $LAB_OUT/result.json: by ends the
 seconds of each step, or what went wrong; the bytes of each; and by bytes the
-seconds that plain TCP takes for them."""
+seconds that raw TCP takes for them."""
 
 import json
 import os
