@@ -60,7 +60,7 @@ void	 channel_report_free(struct ssh *ssh, struct Channel *c);
 /* Logs which TCP buffers limited what the connection has sent. */
 void	 channel_report_path(struct ssh *ssh);
 
-/* Logs both for all remaining channels, before the process ends. */
+/* Logs the remaining channels' reports and the path's, before the end. */
 void	 channel_report_all(struct ssh *ssh);
 
 #endif /* CHANNEL_REPORT_H */

@@ -144,7 +144,7 @@ ssize_t	 copy_send_file(struct stream *s, struct item *item, copy_got *got,
  * the copy continues without it.
  */
 
-/* Returns their state, or NULL if no program was noted. */
+/* Returns their state, or NULL if no copy_program*() was called before. */
 struct copy_more *copy_more_new(void);
 
 /* Ends them; NULL is fine. */

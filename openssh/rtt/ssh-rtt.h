@@ -50,8 +50,8 @@ u_int	 ssh_rtt_sent(struct ssh_rtt *ib, uint64_t now_us);
 
 /*
  * Records that the reply to a probe is of no use (rekeying) or lost: the next
- * probe is due at once, even within SSH_RTT_LEAST_US. Ignores other numbers
- * than that in flight, as ssh_rtt_answer() does.
+ * probe is due at once, even within SSH_RTT_LEAST_US. Ignores a number other
+ * than that of the probe in flight, as ssh_rtt_answer() does.
  */
 void	 ssh_rtt_void(struct ssh_rtt *ib, u_int number);
 
@@ -59,8 +59,8 @@ void	 ssh_rtt_void(struct ssh_rtt *ib, u_int number);
 void	 ssh_rtt_answer(struct ssh_rtt *ib, u_int number, uint64_t now_us);
 
 /*
- * For requests whose replies all look alike: records a reply, which answers the
- * oldest open request.
+ * For requests whose replies all look alike: records a reply, which belongs to
+ * the oldest open request.
  */
 void	 ssh_rtt_replied(struct ssh_rtt *ib, uint64_t now_us);
 
