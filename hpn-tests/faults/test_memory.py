@@ -182,7 +182,7 @@ def test_stopped_readers_fit_into_a_cgroup(cgroup, place):
     assert max(grown) > 8 * KIB
     assert max(grown) < (CGROUP_MIB // 16 * 1.1 + 8) * KIB
     assert place.still_serves()
-    record(f"{READERS} readers stop in a cgroup of {CGROUP_MIB} MiB", "ours",
+    record(f"{READERS} uploads paused with {CGROUP_MIB} MiB of memory", "ours",
            "goes on")
     for client in clients:
         client.kill()

@@ -27,8 +27,17 @@ INDEX = """\
 
 Each page begins with its verdict. The [benchmark](../../bench/README.md) has
 rates over ten links and times of whole commands. Programs write all these
-pages: do not edit them.{notes}
+pages: do not edit them.
 
+## Current code
+
+{current}
+## Older code (measure again before you quote it)
+
+{notes}
+
+{older}"""
+TABLE = """\
 | page | verdict | made by |
 |---|---|---|
 """
@@ -36,8 +45,9 @@ pages: do not edit them.{notes}
 
 def origin(part):
     run = runs()[part]
-    return f"Made by `{MADE_BY[part]}` at commit {run['commit']}, " \
-        f"{run['day']}, on {run['machine']}."
+    return f"Made by `{MADE_BY[part]}` on {run['machine']}, at commit " \
+        f"{run['commit']} ({run['day']})" + \
+        (f", {run['since']}" if "since" in run else ".")
 
 
 def part_of(name):
@@ -46,15 +56,15 @@ def part_of(name):
 
 
 def since(name):
-    """What has changed since a page was measured; "" for nothing."""
+    """What the commit of a page was before, or had; "" if it is current."""
     return runs()[part_of(name)].get("since", "")
 
 
 def doubt(name):
     """What the verdict of a page begins with if the code has changed."""
     run = runs()[part_of(name)]
-    return f"Not measured on the current code ({run['commit']}, " \
-        f"{run['day']}): " if since(name) else ""
+    return f"Measured at {run['commit']} ({run['day']}), before the current " \
+        "code: " if since(name) else ""
 
 
 def notes(names):
@@ -62,8 +72,16 @@ def notes(names):
     found = {}
     for name in filter(since, names):
         found.setdefault(since(name), []).append(name)
-    return "".join("\n\n" + content.fill(", ".join(these) + ": " + text)
-                   for text, these in found.items())
+    return "\n\n".join(content.fill(
+        f"{listed(these)} were measured at "
+        f"{listed(runs()[part_of(name)]['commit'] for name in these)}, {text}")
+        for text, these in found.items())
+
+
+def listed(words):
+    """Words, each once, as in a sentence."""
+    *first, last = dict.fromkeys(words)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def page(name):
@@ -74,9 +92,8 @@ def page(name):
         part = part_of(name)
         parts = OF[part](read(part))
     title, verdict, *rest = parts
-    made = f"{origin(part)} {since(name)}"
     return "\n\n".join([f"# {title}", content.fill(doubt(name) + verdict),
-                        content.fill(made), *rest]) + "\n"
+                        content.fill(origin(part)), *rest]) + "\n"
 
 
 def pages():
@@ -84,11 +101,13 @@ def pages():
     texts = {name: page(name) for name in [*OF_TOOLS, *PAGES.values()]}
     made = {**dict.fromkeys(OF_TOOLS, MADE_BY["tools"]),
             **{page: MADE_BY[part] for part, page in PAGES.items()}}
-    texts["README"] = INDEX.format(notes=notes(texts)) + "".join(
-        f"| [{text.partition(chr(10))[0][2:]}]({name}.md) | "
-        f"{' '.join(text.split(chr(10) * 2)[1].split())} | "
-        f"`{made[name]}` |\n"
-        for name, text in texts.items())
+    rows = {name: f"| [{text.partition(chr(10))[0][2:]}]({name}.md) | "
+            f"{' '.join(text.split(chr(10) * 2)[1].split())} | "
+            f"`{made[name]}` |\n" for name, text in texts.items()}
+    texts["README"] = INDEX.format(
+        current=TABLE + "".join(rows[n] for n in rows if not since(n)),
+        notes=notes(texts),
+        older=TABLE + "".join(rows[n] for n in rows if since(n)))
     return texts
 
 

@@ -8,9 +8,9 @@ BUFFERS = {"package": "those of the package openssh-bdp-tuning (64 MiB)",
 ENDS = ("stock", "client", "server", "both")
 HOW = """\
 Times are in seconds from Enter to prompt at 1 Gbit/s x 200 ms without loss.
-TCP's buffers at both ends are {buffers}. "client" has ours at the client only,
-"server" at the server only. "TCP" is the time in which raw TCP transfers the
-same bytes, without a login."""
+"client" has ours at the client only, "server" at the server only. In every
+column, TCP's buffers at both ends are {buffers}. "TCP" is the time in which
+raw TCP transfers the same bytes, without a login."""
 
 
 def measured(rows, tool):
@@ -22,6 +22,11 @@ def measured(rows, tool):
 
 def gain(seconds, end="both"):
     return seconds["stock"] / seconds[end]
+
+
+def in_all(row):
+    return "In every column, TCP's buffers at both ends are " \
+        f"{BUFFERS[row['buffers']]}."
 
 
 def table(steps):
@@ -52,7 +57,7 @@ def rsync(rows):
         f"file is {gain(by['file up']):.1f} times as fast, and the download "
         f"{gain(by['file down']):.1f} times. A tree of small files is "
         f"{gain(by['tree up']):.1f} times as fast. rsync pipelines small "
-        "files itself, so only the login gets shorter.",
+        "files itself, so only the login gets shorter. " + in_all(row),
         "A patched server speeds up uploads, and a patched client downloads.",
         steps, row, """\
     rsync -a tree/ host:tree/                          # ssh of our packages
@@ -68,7 +73,8 @@ def git(rows):
         f"{gain(by['clone']):.1f} times as fast with ours at both ends, and "
         f"{gain(by['clone'], 'client'):.1f} times with ours at the client "
         "only. With ours at both ends, a fetch of nothing new takes "
-        f"{by['fetch']['both']:.1f} s instead of {by['fetch']['stock']:.1f} s.",
+        f"{by['fetch']['both']:.1f} s instead of {by['fetch']['stock']:.1f} "
+        "s. " + in_all(row),
         "The login's and git's own round trips limit a command with little "
         "data. TCP's slow start limits one with much data.",
         steps_of(row), row, """\

@@ -33,10 +33,10 @@ with the seeds 1 to 8. (There were five seeds until seven trials without loss
 or jitter had been measured.) For such a trial, the tables give the geometric
 mean of the ratios, paired by seed. Brackets give its one-sided bounds of 95 %
 (Student's t of the logarithms). The trial passes if the lower bounds reach the
-limits. It fails if an upper bound does not, and is inconclusive otherwise.
-Without loss or jitter the lab repeats exactly, so a trial is one run without
-bounds. No result is replaced by a second measurement. Wrong bytes, an error or
-a leftover process is a failure.
+limits. It fails if an upper bound is below its limit. Otherwise it is
+inconclusive. Without loss or jitter the lab repeats exactly, so a trial is one
+run without bounds. No result is replaced by a second measurement. Wrong bytes,
+an error or a leftover process is a failure.
 
 "Bound" is the fraction of the link's rate that the receiver's window or
 stock's 64 requests allow; no limit applies to it. "Memory" is the peak of an
