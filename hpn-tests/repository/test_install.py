@@ -43,13 +43,19 @@ def test_destdir_has_all_in_the_prefix(tmp_path):
     assert outside == []
 
 
-def test_a_configuration_is_kept(tmp_path):
+def test_what_an_administrator_changed_is_kept(tmp_path):
+    """His configuration, and that ssh-keysign has root's rights, which it does
+    not have otherwise."""
     prefix = built_for()
     config = f"{tmp_path}{prefix}/etc/sshd_config"
+    keysign = f"{tmp_path}{prefix}/libexec/ssh-keysign"
     os.makedirs(os.path.dirname(config))
     with open(config, "w") as f:
         f.write("# mine\n#Port 22\n")
-    assert install(prefix, DESTDIR=str(tmp_path)).returncode == 0
+    for mode in 0o711, 0o4711:
+        assert install(prefix, DESTDIR=str(tmp_path)).returncode == 0
+        assert os.stat(keysign).st_mode & 0o7777 == mode
+        os.chmod(keysign, 0o4711)
     with open(config) as f:
         assert f.read() == "# mine\n#Port 22\n"
 

@@ -25,7 +25,7 @@ void	 channel_sender_turn(struct ssh *ssh, struct Channel *c);
  * Returns 1 if the connection should be written to in this iteration, although
  * poll(2) does not report it as writable: otherwise the last third of a full
  * TCP send buffer would stay unused. Returns 0 if less than 4 KiB wait to be
- * written, or if the kernel has unsent data.
+ * written, or if the kernel has 4 KiB or more unsent, or does not say.
  */
 int	 channel_sender_early(struct ssh *ssh);
 

@@ -17,9 +17,9 @@ struct channel_window;		/* of a channel */
 struct channel_windows;		/* of a connection */
 
 /*
- * Limits the windows of a connection without channels to max bytes in all,
- * beyond stock's window of each channel. With 0, windows keep their initial
- * size.
+ * For a connection without channels: what its windows have beyond stock's is
+ * at most max bytes in all, less one stock window. With 0, windows keep their
+ * initial size.
  */
 void	 channel_windows_limit(struct ssh *ssh, u_int max);
 
