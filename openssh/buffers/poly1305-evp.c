@@ -64,7 +64,7 @@ by_evp(u_char *tag, const u_char *m, size_t len, const u_char *key)
 #endif /* POLY1305_EVP */
 
 void
-poly1305_evp_start(void)
+poly1305_evp_enable(void)
 {
 	started = 1;
 }

@@ -10,7 +10,7 @@
  */
 
 /* Lets OpenSSL compute it from now on. */
-void	 poly1305_evp_start(void);
+void	 poly1305_evp_enable(void);
 
 /*
  * Computes the tag of len bytes at m with a one-time key, as poly1305_auth()

@@ -106,7 +106,7 @@ probe(struct ssh *ssh, Channel *c, const struct channel_window *w)
 }
 
 void
-channel_probe_opened(struct ssh *ssh, Channel *c)
+channel_probe_at_open(struct ssh *ssh, Channel *c)
 {
 	if (channel_window_may_follow(ssh, c))
 		probe(ssh, c, NULL);

@@ -20,7 +20,7 @@ struct ssh;
  * confirmation, the client is busy: it runs xauth or sends data, so its reply
  * would be late.
  */
-void	 channel_probe_opened(struct ssh *ssh, struct Channel *c);
+void	 channel_probe_at_open(struct ssh *ssh, struct Channel *c);
 
 /*
  * Call this in each iteration of the main loop for each channel, after

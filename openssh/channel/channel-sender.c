@@ -27,7 +27,7 @@ channel_sender_turn(struct ssh *ssh, Channel *c)
 		return;
 	if ((c->sender & CHANNEL_SENDER_BEGUN) == 0) {
 		c->sender |= CHANNEL_SENDER_BEGUN;
-		poly1305_evp_start();
+		poly1305_evp_enable();
 		/* Let bulk data wait where a keystroke can overtake it. */
 		if (ssh_packet_connection_is_on_socket(ssh))
 			tcp_unsent_bound(ssh_packet_get_connection_out(ssh));

@@ -88,7 +88,7 @@ follow_path(struct ssh *ssh, uint64_t consumed, uint64_t now_us)
 	const struct path_info *source;
 
 	if (!p->no_tcp && now_us >= p->sample_us) {
-		p->no_tcp = tcp_path_probe(ssh_packet_get_connection_in(ssh),
+		p->no_tcp = tcp_path_read(ssh_packet_get_connection_in(ssh),
 		    &p->tcp) != 0;
 		p->sample_us = now_us + MAXIMUM(p->tcp.rtt_us, SAMPLE_LEAST_US);
 	}

@@ -90,7 +90,7 @@ session_failure(const Channel *c)
 }
 
 void
-session_tell_failure(struct ssh *ssh, const Channel *c, u_int type)
+session_report_failure(struct ssh *ssh, const Channel *c, u_int type)
 {
 	Channel *control = channel_by_id(ssh, c->ctl_chan);
 	struct sshbuf *m;

@@ -42,7 +42,7 @@ char	*session_failure(const struct Channel *c);
  * its control channel. Any OpenSSH then prints the text of this message and
  * exits with 255.
  */
-void	 session_tell_failure(struct ssh *ssh, const struct Channel *c,
+void	 session_report_failure(struct ssh *ssh, const struct Channel *c,
 	    u_int type);
 
 /*

@@ -228,7 +228,7 @@ got_write(struct request *req, struct reply *reply)
 
 	if (answered(f, req, reply))
 		file_moved(f, req->offset, req->len);
-	file_check(f);
+	file_advance(f);
 }
 
 /* Writes data to the target at another server. */
@@ -298,7 +298,7 @@ got_data(struct request *req, struct reply *reply)
 
 	f->tail -= is_tail;
 	if (!answered(f, req, reply)) {
-		file_check(f);
+		file_advance(f);
 		return;
 	}
 	if (is_tail && reply->len != 0 && f->closed_early)
@@ -310,7 +310,7 @@ got_data(struct request *req, struct reply *reply)
 		ask_rest(f, req, reply->len);
 	if (f->phase == FILE_MOVING && f->ended == UINT64_MAX)
 		copy_item_queue(&f->item);
-	file_check(f);
+	file_advance(f);
 }
 
 /* Returns 1 if a file may request or send len bytes over a stream. */
@@ -383,7 +383,7 @@ send_write(struct file *f, struct stream *s, uint64_t offset, size_t len)
 			fatal("%s", f->item.why);
 		f->gap = MINIMUM(f->gap, offset);
 	}
-	file_check(f);
+	file_advance(f);
 }
 
 /* Opens the file on one more stream if useful. Returns 1 if it did. */
@@ -460,7 +460,7 @@ got_size(struct request *req, struct reply *reply)
 	else if (reply->type == SSH2_FXP_ATTRS && reply->a.size != f->size)
 		data_failed(f, 0, SSH2_FX_EOF);
 	finish(f);
-	file_check(f);
+	file_advance(f);
 }
 
 /* Checks whether a source here got shorter, and closes it. */

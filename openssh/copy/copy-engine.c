@@ -54,7 +54,7 @@ static const struct {
 };
 
 void
-copy_init(struct sftp_conn *conn, u_int num_requests)
+copy_conn_init(struct sftp_conn *conn, u_int num_requests)
 {
 	u_int len = MAXIMUM(SFTP_INFLIGHT_LEAST, MAXIMUM(conn->upload_buflen,
 	    conn->download_buflen));
@@ -68,7 +68,7 @@ copy_init(struct sftp_conn *conn, u_int num_requests)
 }
 
 void
-copy_free(struct sftp_conn *conn)
+copy_conn_free(struct sftp_conn *conn)
 {
 	if (conn == NULL)
 		return;
@@ -114,7 +114,7 @@ start_next(struct copy *copy, const struct stream *s)
 	if (copy->stopping || copy->open >= copy->open_max ||
 	    s->unrequested >= sftp_inflight_depth(&s->conn->depth) ||
 	    !sftp_inflight_room(&copy->streams[0]->conn->depth, 0) ||
-	    (item = copy_item_next(copy)) == NULL ||
+	    (item = copy_item_first_pending(copy)) == NULL ||
 	    (copy->unreported >= ENDED_MAX && item != copy_item_front(copy)))
 		return 0;
 	copy_item_start(item);
@@ -218,7 +218,7 @@ loop(struct copy *copy)
 			wait_and_move(copy);
 		else if (copy->root->state == ITEM_DONE)
 			break;
-		else if ((item = copy_item_next(copy)) != NULL)
+		else if ((item = copy_item_first_pending(copy)) != NULL)
 			copy_item_start(item);
 		else
 			fatal_f("the copy of \"%s\" is stuck", copy->root->src);

@@ -70,7 +70,7 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 	if (f->phase == FILE_MOVING) {
 		debug("stream %u can't open \"%s\": %s", req->stream->index,
 		    f->item.src, fx2txt(reply->status));
-		file_check(f);
+		file_advance(f);
 		return 0;
 	}
 	if (f->home->index != 0)
@@ -85,7 +85,7 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 	/* If the source is at another server, it is already open. */
 	file_close_part(f, f->home);
 	f->phase = FILE_ENDING;
-	file_check(f);
+	file_advance(f);
 	return 0;
 }
 
@@ -103,7 +103,7 @@ got_close(struct request *req, struct reply *reply)
 	else if (reply->status != SSH2_FX_OK)
 		copy_item_fail(&f->item, "close remote: %s",
 		    fx2txt(reply->status));
-	file_check(f);
+	file_advance(f);
 }
 
 void
@@ -155,7 +155,7 @@ file_begin_moving(struct file *f)
 		f->moved[f->low % FILE_CHUNKS] = f->next % FILE_CHUNK;
 	}
 	copy_item_queue(&f->item);
-	file_check(f);
+	file_advance(f);
 }
 
 /* Reports that a file of a tree was not copied. */
@@ -240,7 +240,7 @@ is_settled(const struct file *f)
 }
 
 void
-file_check(struct file *f)
+file_advance(struct file *f)
 {
 	copy_compare_check(f);
 	/* Nothing of the old target stays. */
@@ -275,7 +275,7 @@ file_stop(struct item *item, const struct stream *lost)
 		if (f->phase == FILE_MOVING)
 			copy_item_queue(item);
 	}
-	file_check(f);
+	file_advance(f);
 }
 
 void
@@ -290,7 +290,7 @@ file_got_handle(struct request *req, struct reply *reply)
 	if (f->phase == FILE_MOVING) {
 		f->many = 1;
 		copy_item_queue(&f->item);
-		file_check(f);
+		file_advance(f);
 	} else if (file_is_target(f, req->stream))
 		file_begin_moving(f);
 	else
@@ -385,7 +385,7 @@ file_start(struct item *item)
 		    "download %s: not a regular file", item->src);
 	if (file_is_bad(f)) {
 		f->phase = FILE_ENDING;
-		file_check(f);
+		file_advance(f);
 		return;
 	}
 	begin(f);

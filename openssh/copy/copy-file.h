@@ -165,7 +165,7 @@ void	 file_close_part(struct file *f, struct stream *s);
 void	 file_begin_moving(struct file *f);
 
 /* After a reply: opens the target, settles or ends the file, if it is time. */
-void	 file_check(struct file *f);
+void	 file_advance(struct file *f);
 
 /* copy-data.c: the bytes of a file, READs and WRITEs */
 

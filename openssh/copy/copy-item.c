@@ -59,7 +59,7 @@ copy_item_new(struct copy *copy, struct item *parent, struct item *after,
 }
 
 struct item *
-copy_item_next(struct copy *copy)
+copy_item_first_pending(struct copy *copy)
 {
 	struct item *item = copy->root, *child;
 

@@ -128,7 +128,7 @@ struct item *copy_item_new(struct copy *copy, struct item *parent,
 	    const char *dst, const Attrib *a);
 
 /* Returns the first item that is pending, or NULL. */
-struct item *copy_item_next(struct copy *copy);
+struct item *copy_item_first_pending(struct copy *copy);
 
 /* Returns the item that is reported next; prints directories on the way. */
 struct item *copy_item_front(struct copy *copy);

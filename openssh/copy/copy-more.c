@@ -337,7 +337,7 @@ choose(struct copy *copy, u_int targets)
 		    file->next + GROWS < file->size))
 			return item;
 	}
-	if ((item = copy_item_next(copy)) == NULL || !copy->tree)
+	if ((item = copy_item_first_pending(copy)) == NULL || !copy->tree)
 		return NULL;
 	while (skip-- > 0 && (next = TAILQ_NEXT(item, sibling)) != NULL &&
 	    next->state == ITEM_PENDING)

@@ -129,7 +129,7 @@ got_target(struct request *req, struct reply *reply)
 		    "same size or larger", f->item.src);
 	if (f->item.why != NULL) {
 		f->phase = FILE_ENDING;
-		file_check(f);
+		file_advance(f);
 		return;
 	}
 	keep_all(f);
@@ -187,7 +187,7 @@ got_setstat(struct request *req, struct reply *reply)
 		f->setstat_status = reply->status;
 		f->setstats_failed++;
 	}
-	file_check(f);
+	file_advance(f);
 }
 
 static void
@@ -195,7 +195,7 @@ got_fsync(struct request *req, struct reply *reply)
 {
 	if (!reply->lost && reply->status != SSH2_FX_OK)
 		error("remote fsync: %s", fx2txt(reply->status));
-	file_check(file_of(req->item));
+	file_advance(file_of(req->item));
 }
 
 /* Completes a target at a server: truncates it unless size is UINT64_MAX. */

@@ -61,10 +61,10 @@ struct sftp_conn {
 /* copy-engine.c: what sftp_download() and so on do with version 3 */
 
 /* Initializes the engine's state of a connection whose options are set. */
-void	 copy_init(struct sftp_conn *conn, u_int num_requests);
+void	 copy_conn_init(struct sftp_conn *conn, u_int num_requests);
 
 /* Frees the engine's state of a connection; NULL is fine. */
-void	 copy_free(struct sftp_conn *conn);
+void	 copy_conn_free(struct sftp_conn *conn);
 
 /*
  * Copies the file src to dst. Each is at the server of the connection from or

@@ -56,7 +56,7 @@ last_channel_begin(struct ssh *ssh, Channel *c)
 	/* After the session's first data, its answer would be late. */
 #ifdef KEX_HAS_PING
 	if ((ssh->kex->flags & KEX_HAS_PING) != 0)
-		channel_probe_opened(ssh, c);
+		channel_probe_at_open(ssh, c);
 #endif
 	c->remote_id = LAST_CHANNEL_ID;
 	c->have_remote_id = 1;

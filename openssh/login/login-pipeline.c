@@ -32,7 +32,7 @@ login_pipeline_peer(const char *banner)
 }
 
 int
-login_pipeline_is_idle(const char *method)
+login_pipeline_lacks_credentials(const char *method)
 {
 #ifdef GSSAPI
 	gss_cred_id_t cred = GSS_C_NO_CREDENTIAL;

@@ -23,7 +23,7 @@ int	 login_pipeline_peer(const char *banner);
  * Returns 1 if an authentication method needs credentials and has none (GSSAPI
  * without a ticket), else 0.
  */
-int	 login_pipeline_is_idle(const char *method);
+int	 login_pipeline_lacks_credentials(const char *method);
 
 /* Records that the login is pipelined. */
 void	 login_pipeline_begin(struct ssh *ssh);

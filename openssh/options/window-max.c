@@ -100,7 +100,7 @@ cgroup_limit(const char *root, const char *mount, char *cgroup,
 }
 
 uint64_t
-window_max_memory(const char *root, uint64_t phys)
+window_max_memory_of(const char *root, uint64_t phys)
 {
 	char path[PATH_MAX], line[PATH_MAX];
 	char *controllers, *cgroup;
@@ -131,7 +131,7 @@ window_max_memory(const char *root, uint64_t phys)
 }
 
 uint64_t
-window_max_machine(void)
+window_max_memory(void)
 {
 	uint64_t memory = UINT64_MAX;
 #if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
@@ -140,13 +140,13 @@ window_max_machine(void)
 	if (pages > 0 && size > 0)
 		memory = (uint64_t)pages * size;
 #endif
-	return window_max_memory("", memory);
+	return window_max_memory_of("", memory);
 }
 
 int
 window_max_default(void)
 {
-	uint64_t memory = window_max_machine() / WINDOW_MAX_CONNECTIONS;
+	uint64_t memory = window_max_memory() / WINDOW_MAX_CONNECTIONS;
 
 	memory = MINIMUM(memory, WINDOW_BUDGET_DEFAULT);
 	return MAXIMUM(memory, WINDOW_MAX_LEAST);

@@ -40,9 +40,9 @@ int	 window_max_default(void);
  * has, or less if its cgroup or one above it says so (cgroups(7), versions 1
  * and 2). root is the directory with /proc and /sys, "" but in tests.
  */
-uint64_t window_max_memory(const char *root, uint64_t phys);
+uint64_t window_max_memory_of(const char *root, uint64_t phys);
 
 /* Returns this memory (bytes) for this process, UINT64_MAX if unknown. */
-uint64_t window_max_machine(void);
+uint64_t window_max_memory(void);
 
 #endif /* WINDOW_MAX_H */

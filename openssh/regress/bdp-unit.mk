@@ -17,9 +17,9 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 	-Wl,--wrap=__memmove_chk
 
 # What the modules of windows ask the machine (modules/fake.c)
-BDP_FAKE=monotime_double tcp_path_probe tcp_unsent_bound tcp_unsent \
+BDP_FAKE=monotime_double tcp_path_read tcp_unsent_bound tcp_unsent \
 	getsockopt ioctl set_nodelay window_init window_decide \
-	window_budget_ask sshbuf_len sshbuf_reset poly1305_evp_start free \
+	window_budget_ask sshbuf_len sshbuf_reset poly1305_evp_enable free \
 	ssh_packet_not_very_much_data_to_write
 BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 
@@ -44,7 +44,7 @@ BDP_CHANBUF=tests.c test_chanbuf.c
 # tcp-path.c of a system without TCP_INFO, whose function fake.c calls
 bdp-without.o: tcp-path.c tcp-path.h
 	$(CC) $(CFLAGS) $(CPPFLAGS) -DWITHOUT_TCP_INFO \
-	    -Dtcp_path_probe=without_tcp_path_probe -c -o $@ $<
+	    -Dtcp_path_read=without_tcp_path_read -c -o $@ $<
 
 bdp-test_modules: $(BDP_MODULES:%=$(BDP_SRC)/modules/%) $(BDP_HELPER) libssh.a $(BDP_SFTP) $(BDP_OBJS) bdp-without.o
 	$(CC) $(CFLAGS) $(CPPFLAGS) -I. -I$(BDP_SRC)/modules -o $@ \

@@ -15,7 +15,7 @@
 #include "tcp-path.h"
 
 int
-tcp_path_probe(int fd, struct path_info *path)
+tcp_path_read(int fd, struct path_info *path)
 {
 #if defined(__linux__) && defined(TCP_INFO) && !defined(WITHOUT_TCP_INFO)
 	struct tcp_info ti;

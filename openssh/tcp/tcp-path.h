@@ -18,6 +18,6 @@ struct path_info {
  * Reads the path of the TCP connection of fd (tcp(7), TCP_INFO). Returns 0, or
  * -1 if the kernel never has it. *path is then all 0.
  */
-int	 tcp_path_probe(int fd, struct path_info *path);
+int	 tcp_path_read(int fd, struct path_info *path);
 
 #endif /* TCP_PATH_H */

@@ -1291,8 +1291,8 @@ converse(void)
 	} else if (primary_honest)
 		finding("no connection: %s", said);
 	showprogress = 0;
-	copy_free(to);
-	copy_free(conn);
+	copy_conn_free(to);
+	copy_conn_free(conn);
 	free(to);
 	free(conn);
 }

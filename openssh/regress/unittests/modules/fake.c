@@ -25,9 +25,9 @@ struct fake fake;
 
 double	 __real_monotime_double(void);
 double	 __wrap_monotime_double(void);
-int	 __real_tcp_path_probe(int, struct path_info *);
-int	 __wrap_tcp_path_probe(int, struct path_info *);
-int	 without_tcp_path_probe(int, struct path_info *);
+int	 __real_tcp_path_read(int, struct path_info *);
+int	 __wrap_tcp_path_read(int, struct path_info *);
+int	 without_tcp_path_read(int, struct path_info *);
 int	 __real_getsockopt(int, int, int, void *, socklen_t *);
 int	 __wrap_getsockopt(int, int, int, void *, socklen_t *);
 int	 __real_ioctl(int, u_long, ...);
@@ -118,13 +118,13 @@ __wrap_monotime_double(void)
 }
 
 int
-__wrap_tcp_path_probe(int fd, struct path_info *path)
+__wrap_tcp_path_read(int fd, struct path_info *path)
 {
 	fake.probes++;
 	if (fake.without)
-		return without_tcp_path_probe(fd, path);
+		return without_tcp_path_read(fd, path);
 	if (fake.path == NULL)
-		return __real_tcp_path_probe(fd, path);
+		return __real_tcp_path_read(fd, path);
 	if (fake.path_fails) {
 		memset(path, 0, sizeof(*path));
 		return -1;
@@ -223,8 +223,8 @@ void	 __real_tcp_unsent_bound(int);
 void	 __wrap_tcp_unsent_bound(int);
 int	 __real_tcp_unsent(int);
 int	 __wrap_tcp_unsent(int);
-void	 __real_poly1305_evp_start(void);
-void	 __wrap_poly1305_evp_start(void);
+void	 __real_poly1305_evp_enable(void);
+void	 __wrap_poly1305_evp_enable(void);
 
 void
 __wrap_tcp_unsent_bound(int fd)
@@ -240,9 +240,9 @@ __wrap_tcp_unsent(int fd)
 }
 
 void
-__wrap_poly1305_evp_start(void)
+__wrap_poly1305_evp_enable(void)
 {
 	fake.starts++;
-	__real_poly1305_evp_start();
+	__real_poly1305_evp_enable();
 }
 #endif

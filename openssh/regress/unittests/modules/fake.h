@@ -16,7 +16,7 @@ struct fake {
 	/* set by the test */
 	uint64_t now_us;		/* of monotime_double(); 0 = real */
 	uint64_t step_us;		/* by which each call moves it on */
-	const struct path_info *path;	/* of tcp_path_probe(); NULL: real */
+	const struct path_info *path;	/* of tcp_path_read(); NULL: real */
 	int without;			/* 1: as if built without TCP_INFO */
 	int path_fails;			/* 1: it can't tell */
 	int waiting;			/* bytes, of tcp_unsent() */
@@ -32,10 +32,10 @@ struct fake {
 	const struct sshbuf *reset;	/* whose resets are counted */
 
 	/* set by fake.c */
-	u_int probes;			/* calls of tcp_path_probe() */
+	u_int probes;			/* calls of tcp_path_read() */
 	u_int nodelays;			/* calls of set_nodelay() */
 	u_int bounds;			/* calls of tcp_unsent_bound() */
-	int starts;			/* calls of poly1305_evp_start() */
+	int starts;			/* calls of poly1305_evp_enable() */
 	const struct window_control *cw;	/* last asked for credit */
 	uint32_t limit;			/* bytes, what the budget said last */
 	uint32_t want;			/* bytes that it was asked for */

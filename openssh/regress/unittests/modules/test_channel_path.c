@@ -186,7 +186,7 @@ cautious(void)
 	Channel *c = start(0, 20 * MS);
 
 	conn.ssh->compat = 0;
-	channel_probe_opened(conn.ssh, c);
+	channel_probe_at_open(conn.ssh, c);
 	deliver(c, RATE, 3000);
 	ASSERT_U_INT_EQ(probes(), how == PING);
 	conn_close(&conn);
@@ -217,7 +217,7 @@ opened(void)
 		c->ctype = (char *)kinds[i];
 		if (i == 1)
 			channel_windows_limit(conn.ssh, 0);
-		channel_probe_opened(conn.ssh, c);
+		channel_probe_at_open(conn.ssh, c);
 		ASSERT_PTR_EQ(c->window, NULL);
 		ASSERT_U_INT_EQ(probes(), i == 0);
 		if (i != 0) {
@@ -226,7 +226,7 @@ opened(void)
 		}
 		/* Once; and again if that session is gone with its request */
 		next = conn_channel(&conn, "session");
-		channel_probe_opened(conn.ssh, next);
+		channel_probe_at_open(conn.ssh, next);
 		conn_turn(&conn, next);
 		ASSERT_U_INT_EQ(probes(), 0);
 		conn_channel_free(&conn, c);

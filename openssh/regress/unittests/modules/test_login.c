@@ -70,8 +70,8 @@ peers(void)
 	TEST_DONE();
 
 	TEST_START("login: a method without credentials is GSSAPI's only");
-	ASSERT_INT_EQ(login_pipeline_is_idle("publickey"), 0);
-	ASSERT_INT_EQ(login_pipeline_is_idle("none"), 0);
+	ASSERT_INT_EQ(login_pipeline_lacks_credentials("publickey"), 0);
+	ASSERT_INT_EQ(login_pipeline_lacks_credentials("none"), 0);
 	TEST_DONE();
 }
 

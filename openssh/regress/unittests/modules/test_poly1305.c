@@ -94,14 +94,14 @@ by_openssl(void)
 	ASSERT_U_INT_EQ(evp_used, 0);
 	TEST_DONE();
 	TEST_START("poly1305 by OpenSSL, from 1024 bytes on");
-	poly1305_evp_start();
+	poly1305_evp_enable();
 	bulk = same_tags();
 	ASSERT_U_INT_EQ(evp_used, HAS_EVP ? bulk : 0);
 	TEST_DONE();
 	TEST_START("poly1305 without OpenSSL's: it is asked once");
 	evp_used = 0;
 	evp_lacks = 1;
-	poly1305_evp_start();
+	poly1305_evp_enable();
 	(void)same_tags();
 	ASSERT_U_INT_EQ(evp_used, HAS_EVP);
 	evp_lacks = 0;

@@ -61,7 +61,7 @@ probe(u_int len)
 	struct path_info path;
 
 	fake.option_len = len;
-	ASSERT_INT_EQ(tcp_path_probe(-1, &path), 0);
+	ASSERT_INT_EQ(tcp_path_read(-1, &path), 0);
 	return path;
 }
 
@@ -90,7 +90,7 @@ probed(void)
 	ASSERT_MEM_ZERO_EQ(&path, sizeof(path));
 	memset(&path, 1, sizeof(path));
 	fake.without = 1;
-	ASSERT_INT_NE(tcp_path_probe(-1, &path), 0);
+	ASSERT_INT_NE(tcp_path_read(-1, &path), 0);
 	ASSERT_MEM_ZERO_EQ(&path, sizeof(path));
 }
 
@@ -103,7 +103,7 @@ sockets(void)
 
 	fake_reset();
 	fixture_tcp(&here, &there);
-	ASSERT_INT_EQ(tcp_path_probe(here, &path), 0);
+	ASSERT_INT_EQ(tcp_path_read(here, &path), 0);
 	if (!fixture_is_emulated(here)) {
 		ASSERT_U64_GT(path.rtt_us, 0);
 		ASSERT_U64_GT(path.min_rtt_us, 0);
@@ -113,7 +113,7 @@ sockets(void)
 	/* No TCP: nothing is known, and nothing breaks */
 	ASSERT_INT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	memset(&path, 1, sizeof(path));
-	ASSERT_INT_NE(tcp_path_probe(pair[0], &path), 0);
+	ASSERT_INT_NE(tcp_path_read(pair[0], &path), 0);
 	ASSERT_MEM_ZERO_EQ(&path, sizeof(path));
 	close(pair[0]);
 	close(pair[1]);

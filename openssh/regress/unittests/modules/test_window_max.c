@@ -94,23 +94,23 @@ memory(void)
 
 	TEST_START("window max, memory of machine and cgroup");
 	ASSERT_PTR_NE(mkdtemp(root), NULL);
-	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), 4 * GIB);
+	ASSERT_U64_EQ(window_max_memory_of(root, 4 * GIB), 4 * GIB);
 	put(root, "/proc/self/cgroup", "0::/a.slice/b.service\n");
-	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), 4 * GIB);
+	ASSERT_U64_EQ(window_max_memory_of(root, 4 * GIB), 4 * GIB);
 	/* version 2: that of the cgroup, or of one over it */
 	put(root, "/sys/fs/cgroup/a.slice/b.service/memory.max", "max\n");
-	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), 4 * GIB);
+	ASSERT_U64_EQ(window_max_memory_of(root, 4 * GIB), 4 * GIB);
 	put(root, "/sys/fs/cgroup/a.slice/b.service/memory.max", "0\n");
-	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), 4 * GIB);
+	ASSERT_U64_EQ(window_max_memory_of(root, 4 * GIB), 4 * GIB);
 	put(root, "/sys/fs/cgroup/a.slice/memory.max", "1073741824\n");
-	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), 1 * GIB);
+	ASSERT_U64_EQ(window_max_memory_of(root, 4 * GIB), 1 * GIB);
 	put(root, "/sys/fs/cgroup/a.slice/b.service/memory.max",
 	    "536870912\n");
-	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), GIB / 2);
+	ASSERT_U64_EQ(window_max_memory_of(root, 4 * GIB), GIB / 2);
 	put(root, "/sys/fs/cgroup/memory.max", "268435456\n");
-	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), GIB / 4);
+	ASSERT_U64_EQ(window_max_memory_of(root, 4 * GIB), GIB / 4);
 	/* more than the machine has */
-	ASSERT_U64_EQ(window_max_memory(root, GIB / 8), GIB / 8);
+	ASSERT_U64_EQ(window_max_memory_of(root, GIB / 8), GIB / 8);
 	/* version 1, among other controllers */
 	put(root, "/proc/self/cgroup",
 	    "9:cpu,cpuacct:/c\nnonsense\n4:memory:/c/d\n");
@@ -118,10 +118,10 @@ memory(void)
 	    "805306368\n");
 	put(root, "/sys/fs/cgroup/memory/c/d/memory.limit_in_bytes",
 	    "9223372036854771712\n");
-	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), 768 * MIB);
+	ASSERT_U64_EQ(window_max_memory_of(root, 4 * GIB), 768 * MIB);
 	/* what is no number is no limit */
 	put(root, "/sys/fs/cgroup/memory/c/memory.limit_in_bytes", "\n");
-	ASSERT_U64_EQ(window_max_memory(root, 4 * GIB), 4 * GIB);
+	ASSERT_U64_EQ(window_max_memory_of(root, 4 * GIB), 4 * GIB);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	ASSERT_INT_EQ(system(command), 0);
 	/* this machine */
