@@ -354,46 +354,7 @@ def tools(rows):
             items(sorted({f"{r['tool']}: {r['version']}" for r in found}))]
 
 
-# A day, copies
-
-DAY_HOW = """\
-One SSH connection stays open in virtual time, and the path changes every hour.
-In most hours the connection carries short forwarded connections, a keystroke a
-minute and a burst of data. Some hours have only keepalives, and one has rsync.
-Each hour ends with the same burst over the first path, then a minute of
-keepalives. "Burst" and "window" are the rate and the largest window of that
-burst. The columns after them describe both ends after the keepalives. TCP's
-buffers are raised to 512 MiB at both ends. The test requires that each
-forwarded connection gets its reply, and that the last hour ends like the
-first."""
-
-
-def day(rows):
-    def memory(row):
-        return [row["processes"][name]["rss_kib"]
-                for name in ("ssh", "sshd-session")]
-
-    def descriptors(row):
-        return sum(p["descriptors"] for p in row["processes"].values())
-
-    first, last = rows[0], rows[-1]
-    more = sum(memory(last)) - sum(memory(first))
-    return [
-        "A day of one connection",
-        f"After {len(rows)} hours and "
-        f"{sum(r['answered'] for r in rows):,} forwarded connections, the "
-        f"two ends of an SSH connection use {descriptors(last)} descriptors "
-        f"(after the first hour {descriptors(first)}) and {more} KiB more "
-        f"memory. The connection carries {last['last_mb_s']:.2f} MB/s (in "
-        f"the first hour {first['last_mb_s']:.2f}).",
-        DAY_HOW,
-        grid(["hour", "connections", "keystrokes", "new keys",
-              "burst (MB/s)", "window (MiB)", "ssh (KiB)",
-              "sshd-session (KiB)", "descriptors"], [
-            [r["hour"], r["answered"], r["echoed"], r["rekeys"],
-             f"{r['last_mb_s']:.2f}", f"{r['window'] / 2**20:.1f}",
-             *memory(r), descriptors(r)] for r in rows])]
-
+# Copies
 
 COPIES = {
     "buffers-get": "both ends ours, download: the package's buffers and "
@@ -444,4 +405,4 @@ def copies(rows):
 
 OF = {"interop": interop, "load": load, "faults": faults,
       "upstream": upstream, "sanitized": sanitized, "tools": tools,
-      "day": day, "copies": copies}
+      "copies": copies}

@@ -17,8 +17,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 RUNS = os.path.join(HERE, "runs.json")
 PAGES = {"interop": "peers", "load": "load", "faults": "faults",
          "upstream": "upstream", "sanitized": "sanitizers",
-         "tools": "tools", "day": "day", "random": "random",
-         "copies": "copies"}
+         "tools": "tools", "random": "random", "copies": "copies"}
 
 
 def file(part, kind):
@@ -96,7 +95,7 @@ def of_sanitized(lines):
 
 
 OF_LINES = {"faults": of_faults, "upstream": of_upstream,
-            "sanitized": of_sanitized, "fuzz": of_sanitized, "day": list}
+            "sanitized": of_sanitized, "fuzz": of_sanitized}
 
 # Rows that a run adds to those that are kept, by what tells one from another
 KEPT = {"random": "draw", "copies": "row"}

@@ -1,7 +1,7 @@
 """page.py [--check]: writes a page of each file of results, peers.md from
 peers.json and so on, and README.md, their list; or checks that they are
 written. page.py collect PART: makes that file first, of what the tests left:
-interop, load, faults, upstream, sanitized, fuzz, tools, day, random or copies.
+interop, load, faults, upstream, sanitized, fuzz, tools, random or copies.
 The first paragraph of a page is its verdict."""
 
 import os
@@ -19,7 +19,7 @@ OF = {**content.OF, "random": random_paths.page}
 MADE_BY = {"interop": "make check-interop", "load": "make check-load",
            "faults": "make check-faults", "upstream": "make check-upstream",
            "sanitized": "make check-sanitized` and `make fuzz",
-           "tools": "make check-tools", "day": "make check-day",
+           "tools": "make check-tools",
            "random": "make check-random RANGE=B", "copies": "make "
            "check-copies"}
 INDEX = """\
