@@ -259,8 +259,8 @@ def sanitized(rows):
 TOOLS_HOW = """\
 Times are in seconds from Enter to prompt. The link carries {rate} Mbit/s and
 loses no packets. "client" has ours at the client only, "server" at the server
-only. "-" marks a tool with an SSH implementation of its own. "TCP" is the time
-in which raw TCP transfers the same bytes, without a login.
+only. "TCP" is the time in which raw TCP transfers the same bytes, without a
+login.
 
 The last column gives what limits the step with ours at both ends. For a step
 that the path limits, the time of the same command without data is subtracted
@@ -284,19 +284,18 @@ def trips(row, step, rows):
     if len(found) < 2:
         return None
     least, most = min(found), max(found)
-    end = list(found[least])[-1]
-    return 1000 * (found[most][end] - found[least][end]) / (most - least)
+    return 1000 * (found[most]["both"] - found[least]["both"]) / (most - least)
 
 
 def limit(row, step, rows):
     """What limits a step with ours at both ends, as text."""
     if step["limit"] == "path":
         return f"the path: {step['of_tcp']:.2f} of raw TCP's rate"
-    seconds = list(step["seconds"].values())[-1]
+    seconds = step["seconds"]["both"]
     why = f": {step['why']}" if step["why"] else ""
     if step["limit"] == "own window":
         # besides what its first step, which moves nothing, takes
-        seconds -= list(row["steps"][0]["seconds"].values())[-1]
+        seconds -= row["steps"][0]["seconds"]["both"]
         flight = step["moved"] / seconds * row["rtt_ms"] / 1000 / 2**10
         return f"the tool's own window{why}; {flight:,.0f} KiB a round trip"
     count = trips(row, step, rows)
@@ -306,7 +305,7 @@ def limit(row, step, rows):
 
 
 def tools_row(row, step, rows):
-    cells = [f"{step['seconds'][end]:.2f}" if end in step["seconds"] else "-"
+    cells = [f"{step['seconds'][end]:.2f}"
              for end in ("stock", "client", "server", "both")]
     tcp = f"{step['tcp']:.2f}" if "tcp" in step else ""
     what = step["what"].replace("|", "\\|")
@@ -328,8 +327,7 @@ def tools_table(alike, found):
 def tools(rows):
     found = [r for r in rows if "steps" in r]
     far = [(what, s) for r in found if (r["rtt_ms"], r["buffers"]) ==
-           (200, "raised") for what, s, _ in steps_of(r, f"{r['tool']}: ")
-           if "both" in s]
+           (200, "raised") for what, s, _ in steps_of(r, f"{r['tool']}: ")]
     gains = [s["stock"] / s["both"] for _, s in far]
     skipped = sorted({f"{r['tool']}, {r['rtt_ms']:.0f} ms, buffers "
                       f"{r['buffers']}: {r['skipped']}"

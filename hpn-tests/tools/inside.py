@@ -6,7 +6,6 @@ seconds that raw TCP takes for them."""
 import json
 import os
 import shlex
-import statistics
 import subprocess
 import sys
 import time
@@ -21,13 +20,11 @@ from tools import LAB                   # noqa: E402
 BIN = f"{LAB}/bin"
 # Of the tools; ssh, scp and sftp are found in the first
 ENVIRONMENT = {
-    "ANSIBLE_HOST_KEY_CHECKING": "False", "ANSIBLE_LOCALHOST_WARNING": "False",
     "BORG_RELOCATED_REPO_ACCESS_IS_OK": "yes", "BORG_RSH": "ssh",
     "BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK": "yes",
     "GIT_AUTHOR_NAME": "a", "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
-    "LC_ALL": "C.UTF-8", "PGSSLMODE": "disable", "RESTIC_PASSWORD": "x",
-    "RSYNC_RSH": "ssh",
+    "LC_ALL": "C.UTF-8", "RSYNC_RSH": "ssh",
 }
 
 
@@ -61,17 +58,6 @@ def timed(step):
     return seconds
 
 
-def median(step):
-    """Of the step's runs, each begun at another moment between two ticks of the
-    kernel's clock (10 ms)."""
-    seconds = []
-    for i in range(step.runs):
-        if i:
-            time.sleep(0.0023)
-        seconds.append(timed(step))
-    return statistics.median(seconds)
-
-
 def with_ends(job, client, server, moved):
     """Seconds of each step, between these trees."""
     for folder in (steps.HERE, steps.THERE):
@@ -84,7 +70,7 @@ def with_ends(job, client, server, moved):
     seconds = {}
     try:
         for step in steps.TOOLS[job["tool"]](job):
-            seconds[step.name] = median(step)
+            seconds[step.name] = timed(step)
             moved[step.name] = step.moved
             if step.name == job["last"]:
                 break

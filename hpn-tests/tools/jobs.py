@@ -32,8 +32,6 @@ class Tool:
     packages: list              # Debian packages
     programs: list              # found at run time
     steps: list                 # in their order
-    mib: int = 256              # size of what is large
-    own_client: bool = False    # speaks SSH itself, without ssh
     kernel: str = None          # what the lab's kernel needs
 
     def absent(self):
@@ -83,15 +81,8 @@ class Job:
         names = [s.name for s in steps]
         return steps[:names.index(self.last) + 1] if self.last else steps
 
-    def ends(self):
-        """By name, the trees of client and server."""
-        if TOOLS[self.tool].own_client:
-            return {n: e for n, e in ENDS.items() if n in ("stock", "server")}
-        return ENDS
 
-
-SEARCH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/postgresql/15/bin:" \
-    "/usr/lib/postgresql/17/bin"
+SEARCH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def lab_kernel_has(option):
@@ -102,7 +93,7 @@ def lab_kernel_has(option):
         return f"{option}=y" in f.read().splitlines()
 
 
-MIB = int(os.environ.get("MIB") or 0)          # 0: each tool's own
+MIB = int(os.environ.get("MIB") or 256)
 FILES = int(os.environ.get("FILES") or 2000)
 TOOLS = {}
 
@@ -115,15 +106,6 @@ def tool(name, packages, programs, *steps, **more):
 
 
 TRIPS = {}
-# Stock 10.0p1's sshd sets TCP_NODELAY for sessions only. In a forwarding, the
-# end of an answer of several segments waits until the client has acknowledged
-# the rest. How many of pg_dump's answers do depends on when it begins, so the
-# median of five runs counts. One run each, at 16 RTTs from 90 to 105 ms: 79.1
-# to 79.3 round trips with our client, and with stock's, too, but for 78.1 at
-# 101 ms and 74.1 at 100 ms, where the ticks of the lab's kernel (10 ms) and the
-# round trips fall together; 67.7 with ours at both ends.
-NAGLE = "with a stock sshd, up to 12 of them Nagle's algorithm's"
-REQUESTS_64 = "64 requests of 32 KiB in flight"
 
 tool("tar", "tar", "tar",
      ("login", "no tar, but `ssh host true`", "round trips", TRIPS),
@@ -150,11 +132,6 @@ tool("git", "git", "git",
      ("push one", "push of 1 commit", "round trips", TRIPS),
      ("push", "push of the 5,000 objects", "path", {"idle": "push one"}))
 
-tool("postgres", "postgresql", "initdb postgres pg_dump psql",
-     ("schema", "pg_dump -s through ssh -L", "round trips", {"why": NAGLE}),
-     ("dump", "pg_dump of {mib} MiB through ssh -L", "path",
-      {"idle": "schema"}))
-
 tool("sshfs", "sshfs", "sshfs fusermount3",
      ("mount", "mount", "round trips", TRIPS),
      ("write", "sequential write of {mib} MiB", "own window",
@@ -164,28 +141,10 @@ tool("sshfs", "sshfs", "sshfs fusermount3",
      ("ls", "`ls -lR` of 1,000 files", "round trips", TRIPS),
      kernel="CONFIG_FUSE_FS")
 
-tool("rclone", "rclone", "rclone",
-     ("byte", "one file of 1 byte, up", "round trips", TRIPS),
-     ("upload", "one file of {mib} MiB, up", "own window",
-      {"why": REQUESTS_64}),
-     ("restore", "the same, down", "own window", {"why": REQUESTS_64}),
-     own_client=True, mib=512)
-
-tool("restic", "restic", "restic",
-     ("snapshots", "list of an empty repository", "round trips", TRIPS),
-     ("backup", "backup of {mib} MiB", "own window",
-      {"why": "a write of 32 KiB a round trip for each of a few packs"}),
-     ("restore", "restore of it", "own window",
-      {"why": "a pack at a time for each of a few workers"}), mib=512)
-
 tool("borg", "borgbackup", "borg",
      ("init", "a new repository", "round trips", TRIPS),
      ("create", "create, {mib} MiB", "path", {"idle": "init"}),
      ("extract", "extract", "path", {"idle": "init"}))
-
-tool("ansible", "ansible-core", "ansible-playbook",
-     ("playbook", "20 small modules, ControlPersist", "round trips",
-      TRIPS))
 
 
 def jobs():
@@ -195,7 +154,7 @@ def jobs():
     yield Job(level="check", tool="rsync", path=link("1g-200ms"),
               last="file up", **small)
     for name, t in TOOLS.items():
-        large = dict(mib=MIB or t.mib, files=FILES)
+        large = dict(mib=MIB, files=FILES)
         for rtt in ("20ms", "100ms", "200ms"):
             yield Job(level="netem", tool=name, path=link(f"1g-{rtt}"),
                       **large)

@@ -17,7 +17,6 @@ MIB = 1 << 20
 SMALL = 4096                        # bytes of a small file
 OBJECTS = 5000                      # of the repository: commit, tree and blob
 BLOB = 16384                        # bytes
-FORWARDED, POSTGRES = 6000, 5432
 
 
 class StepError(Exception):
@@ -29,7 +28,6 @@ class Step:
     name: str
     argv: list                      # run at the client
     moved: int = 0                  # bytes that it carries, if many
-    runs: int = 1                   # of which the median counts
 
 
 def run(argv, **kwargs):
@@ -178,56 +176,6 @@ def git(job):
             raise StepError(f"{name}: objects are missing")
 
 
-def as_postgres(argv):
-    return ["setpriv", "--reuid=postgres", "--regid=postgres",
-            "--clear-groups", *argv]
-
-
-def database(folder, mib):
-    """A server on the server's port, with a table of mib MiB."""
-    os.makedirs(folder)
-    shutil.chown(folder, "postgres", "postgres")
-    run(as_postgres(["initdb", "-D", f"{folder}/data", "-A", "trust", "-N",
-                     "-E", "UTF8", "--locale=C"]))
-    settings = {"fsync": "off", "shared_buffers": "64MB", "autovacuum": "off",
-                "dynamic_shared_memory_type": "mmap", "max_wal_size": "2GB",
-                "unix_socket_directories": folder, "wal_level": "minimal",
-                "max_wal_senders": "0", "listen_addresses": "127.0.0.1"}
-    tools.on("server", as_postgres(
-        ["postgres", "-D", f"{folder}/data"] +
-        [word for n, v in settings.items() for word in ("-c", f"{n}={v}")]),
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL)
-    tools.wait_until("the database", lambda: tools.listens(
-        "server", POSTGRES), 300)
-    run(as_postgres(
-        ["psql", "-h", folder, "-q", "-v", "ON_ERROR_STOP=1", "-c",
-         "create table t as select i, repeat(md5(i::text), 32) as x "
-         f"from generate_series(1, {mib * 1000}) i", "postgres"]))
-
-
-def postgres(job):
-    once("postgres", lambda p: database(p, job["mib"]))
-    tunnel = tools.on("client", ["ssh", "-N", "-L",
-                                 f"{FORWARDED}:127.0.0.1:{POSTGRES}",
-                                 "server"], stdin=subprocess.DEVNULL)
-    tools.wait_until("the forwarding",
-                     lambda: tools.listens("client", FORWARDED))
-    argv = ["pg_dump", "-h", "127.0.0.1", "-p", str(FORWARDED), "-U",
-            "postgres", "-f"]
-    dump = f"{HERE}/dump"
-    # How many answers Nagle's algorithm holds up depends on when it begins.
-    yield Step("schema", argv + [f"{HERE}/schema", "-s", "postgres"], runs=5)
-    yield Step("dump", argv + [dump, "postgres"], job["mib"] * 1000 * 1032)
-    with open(dump) as f:
-        rows = sum(line.count("\t") for line in f)
-    if rows != job["mib"] * 1000:
-        raise StepError(f"dump: {rows} rows")
-    tunnel.terminate()
-    tunnel.wait()
-    clear(dump)
-
-
 def sshfs(job):
     many = once("many", lambda p: small_files(p, 1000, 100))
     source = once("file", lambda p: data(p, job["mib"] * MIB))
@@ -253,35 +201,6 @@ def sshfs(job):
         run(["fusermount3", "-uz", place])
 
 
-def rclone(job):
-    byte = once("byte", lambda p: data(p, 1))
-    source = once("file", lambda p: data(p, job["mib"] * MIB))
-    moved = job["mib"] * MIB
-    config = f"{HERE}/rclone.conf"
-    with open(config, "w") as f:
-        f.write(f"[server]\ntype = sftp\nhost = {job['address']}\n"
-                f"user = root\nkey_file = {LAB}/user\nshell_type = unix\n"
-                "md5sum_command = md5sum\nsha1sum_command = sha1sum\n")
-    argv = ["rclone", "--config", config, "copyto"]
-    yield Step("byte", argv + [byte, f"server:{THERE}/byte"])
-    yield Step("upload", argv + [source, f"server:{THERE}/up"], moved)
-    same(source, f"{THERE}/up")
-    yield Step("restore", argv + [f"server:{THERE}/up", f"{HERE}/down"], moved)
-    same(source, f"{HERE}/down")
-
-
-def restic(job):
-    source = once("file", lambda p: data(p, job["mib"] * MIB))
-    moved = job["mib"] * MIB
-    shutil.copytree(job["repository"], f"{THERE}/restic")
-    argv = ["restic", "-q", "--no-cache", "-r", f"sftp:server:{THERE}/restic"]
-    yield Step("snapshots", argv + ["snapshots"])
-    yield Step("backup", argv + ["backup", source], moved)
-    yield Step("restore", argv + ["restore", "latest", "--target",
-                                  f"{HERE}/restored"], moved)
-    same(source, f"{HERE}/restored{source}")
-
-
 def borg(job):
     source = once("file", lambda p: data(p, job["mib"] * MIB))
     moved = job["mib"] * MIB
@@ -294,30 +213,4 @@ def borg(job):
     same(source, f"{HERE}{source}")
 
 
-PLAYBOOK = """\
-- hosts: server
-  gather_facts: false
-  tasks:
-"""
-MODULES = [
-    "ansible.builtin.ping: {{}}", "ansible.builtin.command: 'true'",
-    "ansible.builtin.stat: {{path: /etc/passwd}}",
-    "ansible.builtin.file: {{path: {there}/f{i}, state: touch}}",
-    "ansible.builtin.lineinfile: {{path: {there}/l, line: l{i}, "
-    "create: true}}"]
-
-
-def ansible(job):
-    with open(f"{HERE}/inventory", "w") as f:
-        f.write("server ansible_python_interpreter=/usr/bin/python3\n")
-    with open(f"{HERE}/playbook", "w") as f:
-        f.write(PLAYBOOK + "".join(
-            f"    - {MODULES[i % len(MODULES)].format(i=i, there=THERE)}\n"
-            for i in range(20)))
-    yield Step("playbook", ["ansible-playbook", "-i", f"{HERE}/inventory",
-                            f"{HERE}/playbook"])
-    subprocess.run(["ssh", "-O", "exit", "server"], capture_output=True)
-
-
-TOOLS = {f.__name__: f for f in (tar, rsync, git, postgres, sshfs, rclone,
-                                 restic, borg, ansible)}
+TOOLS = {f.__name__: f for f in (tar, rsync, git, sshfs, borg)}

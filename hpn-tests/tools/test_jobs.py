@@ -4,8 +4,6 @@ build/tools for the page."""
 
 import json
 import os
-import shutil
-import subprocess
 
 import pytest
 
@@ -18,35 +16,20 @@ STOCK_LEAST = 0.97              # stock's seconds of ours
 TCP_LEAST = 0.9                 # of raw TCP's rate
 
 
-def restic_repository():
-    """An empty one. "restic init" looks how long its key takes it, and never
-    ends where no time passes while it computes."""
-    folder = os.path.join(lab.BUILD, "tools-restic")
-    if not os.path.exists(folder):
-        shutil.rmtree(folder + ".new", ignore_errors=True)
-        subprocess.run(["restic", "-q", "-r", folder + ".new", "init"],
-                       check=True, stdin=subprocess.DEVNULL,
-                       env=dict(os.environ, RESTIC_PASSWORD="x"))
-        os.rename(folder + ".new", folder)
-    return folder
-
-
 def run(job):
     """The job's result, see inside.py."""
     ends = {name: [os.path.join(lab.BUILD, tree) for tree in trees]
-            for name, trees in job.ends().items()}
-    more = {"repository": restic_repository()} if job.tool == "restic" else {}
+            for name, trees in jobs.ENDS.items()}
     return lab.in_lab(os.path.join(HERE, "inside.py"), dict(
         lab.with_paths(job.path), tool=job.tool, mib=job.mib, files=job.files,
-        ends=ends, search=jobs.SEARCH,
-        last=job.wanted()[-1].name, **more),
+        ends=ends, search=jobs.SEARCH, last=job.wanted()[-1].name),
         f"tools-{job.name}", 7200)
 
 
-def of_tcp(step, result, ends):
-    """Share of raw TCP's rate at which the step's bytes came: what it took
-    longer than with nothing to move."""
-    seconds = result["seconds"][ends]
+def of_tcp(step, result):
+    """Share of raw TCP's rate at which the step's bytes came with ours at both
+    ends: what it took longer than with nothing to move."""
+    seconds = result["seconds"]["both"]
     return result["tcp"][step.name] / (seconds[step.name] - seconds[step.idle])
 
 
@@ -64,8 +47,7 @@ def cells(job, result):
         if moved:
             row.update(moved=moved, tcp=round(tcp, 2))
         if step.idle:
-            row["of_tcp"] = round(of_tcp(
-                step, result, list(result["seconds"])[-1]), 2)
+            row["of_tcp"] = round(of_tcp(step, result), 2)
         yield row
 
 
@@ -92,14 +74,14 @@ def faults(job, result):
              in result["seconds"].items() if "error" in seconds]
     if found:
         return found
-    stock, ours = result["seconds"]["stock"], list(result["seconds"])[-1]
+    stock = result["seconds"]["stock"]
     for step in job.wanted():
         for name, seconds in result["seconds"].items():
             if stock[step.name] < STOCK_LEAST * seconds[step.name]:
                 found.append(f"{step.name}, {name}: {seconds[step.name]:.2f} "
                              f"s, stock {stock[step.name]:.2f} s")
         if step.limit == "path":
-            share = of_tcp(step, result, ours)
+            share = of_tcp(step, result)
             if share < TCP_LEAST:
                 found.append(f"{step.name}: {share:.2f} of raw TCP's rate")
     return found
