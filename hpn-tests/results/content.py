@@ -160,8 +160,7 @@ def load(rows):
 
 
 SILENT = ("cut short, said nothing", "wrong data, exit 0")
-OUTCOMES = {"goes on": "completed", "left nothing": "left nothing behind",
-            "error": "failed with an error",
+OUTCOMES = {"goes on": "completed", "error": "failed with an error",
             "cut short, said nothing": "truncated without an error",
             "wrong data, exit 0": "with wrong data and status 0"}
 
