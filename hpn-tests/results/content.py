@@ -398,8 +398,3 @@ def copies(rows):
             [title(r), "; ".join(r["paths"]).replace("untouched", "default"),
              ", ".join(f"{key} {s:.1f}" for key, s in r["seconds"].items()),
              "; ".join(r["measured"])] for r in rows])]
-
-
-OF = {"interop": interop, "load": load, "faults": faults,
-      "upstream": upstream, "sanitized": sanitized, "tools": tools,
-      "copies": copies}

@@ -15,13 +15,12 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 RUNS = os.path.join(HERE, "runs.json")
-PAGES = {"interop": "peers", "load": "load", "faults": "faults",
-         "upstream": "upstream", "sanitized": "sanitizers",
-         "tools": "tools", "random": "random", "copies": "copies"}
+# The names of files that are not their part's
+NAMES = {"interop": "peers", "sanitized": "sanitizers"}
 
 
 def file(part, kind):
-    return os.path.join(HERE, f"{PAGES[part]}.{kind}")
+    return os.path.join(HERE, f"{NAMES.get(part, part)}.{kind}")
 
 
 def read(part):
