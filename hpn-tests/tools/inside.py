@@ -1,8 +1,9 @@
 """inside.py JOB: the steps of one tool on one path, in the lab (run by
-test_jobs.py, inside lab/run). Leaves $LAB_OUT/result.json: by ends the
-seconds of each step, or what went wrong; the bytes of each; and by bytes the
-seconds that raw TCP takes for them."""
+test_jobs.py, inside lab/run). Leaves $LAB_OUT/result.json: the steps; by ends
+the seconds of each; what went wrong; and the seconds that raw TCP takes for a
+step's bytes."""
 
+import dataclasses
 import json
 import os
 import shlex
@@ -58,7 +59,7 @@ def timed(step):
     return seconds
 
 
-def with_ends(job, client, server, moved):
+def with_ends(job, client, server, result):
     """Seconds of each step, between these trees."""
     for folder in (steps.HERE, steps.THERE):
         steps.clear(folder)
@@ -71,11 +72,11 @@ def with_ends(job, client, server, moved):
     try:
         for step in steps.TOOLS[job["tool"]](job):
             seconds[step.name] = timed(step)
-            moved[step.name] = step.moved
+            result["steps"][step.name] = dataclasses.asdict(step)
             if step.name == job["last"]:
                 break
     except steps.StepError as e:
-        seconds["error"] = str(e)[-1000:]
+        result["errors"].append(f"{client}, {server}: {str(e)[-1000:]}")
     tools.stop_server(sshd, 22, "sshd-session", "ssh", "sshfs")
     return seconds
 
@@ -106,12 +107,12 @@ def main():
     os.environ.update(ENVIRONMENT, PATH=f"{BIN}:{job['search']}")
     net.Path(job)
     tools.configure_client(job)
-    result = {"seconds": {}, "moved": {}}
+    result = {"seconds": {}, "steps": {}, "errors": []}
     for name, (client, server) in job["ends"].items():
-        result["seconds"][name] = with_ends(job, client, server,
-                                            result["moved"])
-    result["tcp"] = {name: plain_tcp(count, job)
-                     for name, count in result["moved"].items() if count}
+        result["seconds"][name] = with_ends(job, client, server, result)
+    result["tcp"] = {name: plain_tcp(step["moved"], job)
+                     for name, step in result["steps"].items()
+                     if step["moved"]}
     tools.leave(result)
 
 
