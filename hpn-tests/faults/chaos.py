@@ -130,15 +130,15 @@ class Ends:
             "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
             "stderr": subprocess.PIPE, **ends})
 
-    def outcome(self, process, timeout_s=300, then=None, most=LINES):
+    def outcome(self, process, then=None):
         """How a copy came out: "goes on" if it says that all is well, and it
         is; "error" if it says what was wrong. Nothing else will do. (then is
         called before what is left is looked for.)"""
         try:
-            said = process.communicate(timeout=timeout_s)[1]
+            said = process.communicate(timeout=300)[1]
         except subprocess.TimeoutExpired:
             process.kill()      # end() kills its children
-            pytest.fail(f"not done after {timeout_s} s: {process.args}")
+            pytest.fail(f"not done after 300 s: {process.args}")
         lines = [line for line in said.splitlines()
                  if "Permanently added" not in line]
         if then:
@@ -155,17 +155,16 @@ class Ends:
         assert lines or process.returncode == -signal.SIGPIPE and \
             f"{self.tree}/sftp" in process.args, \
             f"exit {process.returncode}: {said}"
-        assert len(lines) <= most, \
+        assert len(lines) <= LINES, \
             f"exit {process.returncode}, {len(lines)} lines: {said}"
         return "error", lines
 
     def log(self):
         return read(self.sshd.log)
 
-    def none_left(self, timeout_s=300):
+    def none_left(self):
         wait_until("all processes of the connection to be gone",
-                   lambda: set(self.place.processes()) <= self.before,
-                   timeout_s)
+                   lambda: set(self.place.processes()) <= self.before)
 
     def held(self, start, data="client", at=SIZE // 4):
         """What start() starts, once `at` bytes of data have come from that end
@@ -186,9 +185,7 @@ class Ends:
         relay = Relay(self.place, script)
         self.before.add(relay.process.pid)
         outcome, lines = self.outcome(self.start(tool, direction, *options))
-        said = relay.said()
-        return outcome, lines, [e for e in said if "do" in e], \
-            next((e for e in said if "client" in e), None)
+        return outcome, lines, relay.said()
 
 
 def some_line(lines, words):

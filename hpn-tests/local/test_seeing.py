@@ -238,42 +238,28 @@ def test_log_names_what_limited_the_window(place, reason, tree, options):
     assert ("peer" in found) <= (tree == STOCK)
 
 
-def slow(place, script, take, reason):
-    """The remote script's output is taken by take()."""
+# A source of 10 MB/s: soon nothing grows. A reader of 12 MB/s.
+@pytest.mark.parametrize("reason, script, at_once, wait_s", [
+    ("path", "for i in $(seq 80); do head -c 500000 /dev/zero; sleep 0.05; "
+     "done", MIB, 0),
+    ("reader", f"head -c {32 * MIB} /dev/zero", MIB // 8, 0.01)],
+    ids=["path", "reader"])
+def test_slow_end_limits_the_window(place, reason, script, at_once, wait_s):
+    place.sshd()
+
     def transfer(port):
         log = place.path("ssh.log")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(log)
-        argv = place.ssh("-E", log, HOST, script, port=port, level="DEBUG2")
-        ssh = place.start(argv, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE)
-        take(ssh.stdout)
+        ssh = place.start(place.ssh("-E", log, HOST, script, port=port,
+                                    level="DEBUG2"),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        while ssh.stdout.read1(at_once):
+            time.sleep(wait_s)
         assert ssh.wait(300) == 0
         return read(log)
 
     reasons_until(place, reason, transfer)
-
-
-def test_path_limits_a_slow_source(place):
-    """A source of 10 MB/s: soon nothing grows."""
-    place.sshd()
-
-    def all_of_it(pipe):
-        while pipe.read1(MIB):
-            pass
-
-    slow(place, "for i in $(seq 80); do head -c 500000 /dev/zero; "
-         "sleep 0.05; done", all_of_it, "path")
-
-
-def test_reader_limits_the_window(place):
-    place.sshd()
-
-    def a_little_at_a_time(pipe):
-        while pipe.read1(128 * 1024):
-            time.sleep(0.01)
-
-    slow(place, f"head -c {32 * MIB} /dev/zero", a_little_at_a_time, "reader")
 
 
 def test_escape_lists_windows_of_forwardings(place):

@@ -1,29 +1,30 @@
 """How copies over several streams end: after ^C, with a stream that hangs,
 and where the source is not what it was."""
 
+import concurrent.futures
 import contextlib
 import os
 import shlex
-import shutil
 import signal
 import sys
 import time
 
 from loopback import SLOW_PATH
-from stream_place import (BOTH, MIB, SIZE, SLOW, TOOLS,      # noqa: F401
+from stream_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place,   # noqa: F401
                           begin, large, made_long_ago, place, wait_for)
 from sftp_tools import (SERVER, content, digests, entries, named,
                         torn)
 
+AT_ONCE = 8
 HERE = os.path.dirname(os.path.abspath(__file__))
 BAD_STREAM = f"{shlex.quote(os.path.join(HERE, 'bad_stream.py'))} {{}} {SERVER}"
 
 
-def small_files(place, count=200):
-    """A tree of them, of 1 MB each"""
+def small_files(place, count=200, size=1_000_000):
+    """A tree of them"""
     place.source.mkdir()
     for i in range(count):
-        (place.source / str(i)).write_bytes(content(1_000_000, i))
+        (place.source / str(i)).write_bytes(content(size, i))
     made_long_ago(place.source)
 
 
@@ -62,21 +63,26 @@ def test_interrupt_waits_for_no_hanging_stream(place, direction):
 
 @TOOLS
 def test_late_stream_is_ignored(place, tool):
-    """Each time the streams begin later, until none begins
-    before the copy has ended."""
-    place.source.mkdir()
-    for i in range(20):
-        (place.source / str(i)).write_bytes(content(100_000, i))
-    made_long_ago(place.source)
+    """Of each copy the streams begin later, until none begins before the copy
+    has ended. Copies that mostly wait run at once."""
+    small_files(place, 20, 100_000)
     slow = f"exec {sys.executable} -B {SLOW_PATH} 0.3 {SERVER} -e"
-    opened = []
-    while not opened or opened[-1]:
-        place.serve(first=slow, more=f"sleep {0.5 + len(opened) / 5}")
-        assert place.copy(tool, "put", "-p") == (0, "")
-        assert entries(place.dest) == entries(place.source)
-        opened.append((place.path / "log").read_text().count("session opened"))
-        shutil.rmtree(place.dest)
-    assert opened[0]
+
+    def streams(i):
+        """How many began."""
+        (place.path / str(i)).mkdir()
+        here = Place(place.path / str(i))
+        here.serve(first=slow, more=f"sleep {0.5 + i / 5}")
+        assert here.copy(tool, "put", "-p", source=place.source) == (0, "")
+        assert entries(here.dest) == entries(place.source)
+        return (here.path / "log").read_text().count("session opened")
+
+    began = []
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        while not began or began[-1]:
+            began += pool.map(streams, range(len(began),
+                                             len(began) + AT_ONCE))
+    assert began[0]
 
 
 @BOTH

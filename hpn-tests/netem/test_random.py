@@ -7,16 +7,12 @@ import hashlib
 import json
 import os
 import subprocess
-import types
-import unittest.mock
 
 import pytest
 
 import lab
-from draw import (OURS, RANGES, RAW_LEAST, STOCK, STOCK_LEAST, Draw, bounds,
-                  decide)
-from measure import WINDOW_STOCK
-from spec import MIB, bdp
+from draw import RANGES, RAW_LEAST, STOCK_LEAST, Draw, bounds, decide
+from spec import MIB
 
 COMMIT = os.environ.get("COMMIT") or subprocess.run(
     ["git", "-C", lab.TOP, "describe", "--always", "--dirty", "--abbrev=7",
@@ -74,10 +70,6 @@ def test_draw_follows_from_its_number():
     assert hashlib.sha256("".join(texts).encode()).hexdigest() == PINNED
 
 
-def size_of(draw):
-    return min(bdp(draw.spec) // WINDOW_STOCK, 2)
-
-
 @pytest.mark.parametrize("ours, others, of", [
     ([98], [100], [0.98, 0.98, 0.98]),
     ([2, 4, 6, 8, 1], [1, 2, 3, 4, 0.5], [2, 2, 2]),    # paired: all alike
@@ -96,41 +88,3 @@ def test_bounds_are_of_paired_ratios(ours, others, of):
     ([0.9, 0.8, 0.97], [1, 0.94, 1.06], "fail")])
 def test_rule_decides_by_bounds(stock, raw, result):
     assert decide([(stock, STOCK_LEAST), (raw, RAW_LEAST)]) == result
-
-
-def fake(mb, left=()):
-    """A transfer with that goodput, which left these processes."""
-    return types.SimpleNamespace(
-        goodput=lambda: mb, peak_memory=lambda end: 3 * MIB,
-        result={"left": list(left)})
-
-
-class Faked(dict):
-    """Transfers by name: whose goodput is whose is in the name."""
-
-    def add(self, specs):
-        for name in specs:
-            self[name] = self[name.split("-")[2]]
-
-
-@pytest.mark.parametrize("receives, left, limit, result", [
-    (OURS, [], "raw", "fail"), (STOCK, [], None, "pass"),
-    (STOCK, ["ssh"], None, "fail")])
-def test_draw_can_fail(receives, left, limit, result):
-    """Ours has stock's goodput, and 0.9 of raw TCP's: a limit over 2 MiB, where
-    it receives."""
-    draw = next(d for d in map(Draw, RANGES["A"]) if d.receiver == receives and
-                size_of(d) == 2 and len(d.seeds) == 1)
-    row = draw.measure(Faked(ours=fake(9, left), stock=fake(9), raw=fake(10)))
-    assert row["result"] == result
-    assert row["of"].get("raw", [None])[0] == (0.9 if limit else None)
-    small = next(d for d in map(Draw, RANGES["A"]) if d.receiver == OURS and
-                 not size_of(d))
-    assert list(small.limits) == ["stock"]
-
-
-def test_broken_transfer_fails_its_draw():
-    transfers = unittest.mock.MagicMock()
-    transfers.__getitem__.side_effect = lab.LabError("bytes arrived damaged")
-    row = Draw(1).measure(transfers)
-    assert (row["result"], row["error"]) == ("fail", "bytes arrived damaged")

@@ -55,7 +55,7 @@ def test_early_requests_cost_no_goodput(scene, measured):
                           scene[key].goodput() / stock, 0.95, "{:.2f}")
 
 
-@scenario("repeats", one=AGAIN, two=AGAIN, lost=LOSING, again=LOSING,
+@scenario("repeats", "netem", one=AGAIN, two=AGAIN, lost=LOSING, again=LOSING,
           other=LOSING.but(seed=2))
 def test_virtual_time_repeats(scene, measured):
     """The same transfer twice, the same goodput, and with losses, too: they

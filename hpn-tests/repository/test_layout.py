@@ -1,5 +1,5 @@
-"""Where things are: which folder imports from which, which room includes which,
-and that what documents and comments name is there."""
+"""Where things are: which room includes which, and that what documents and
+comments name is there."""
 
 import ast
 import glob
@@ -15,74 +15,6 @@ import pytest
 
 from tracked import TOP, read, tracked
 from wire_names import wire_name
-
-GUEST, LIB = "hpn-tests/lab/guest", "hpn-tests/lib"
-PEERS = "hpn-tests/peers"
-# What the files of a folder may import from other folders
-MAY_IMPORT = {
-    GUEST: set(), PEERS: set(), LIB: {GUEST},
-    "hpn-tests/faults": {GUEST, LIB}, "hpn-tests/load": {LIB},
-    "hpn-tests/interop": {GUEST, LIB, PEERS}, "hpn-tests/local": {LIB, PEERS},
-    "hpn-tests/netem": {GUEST, LIB}, "hpn-tests/repository": {LIB},
-    "hpn-tests/results": {PEERS, LIB}, "hpn-tests/unit": {LIB},
-    "hpn-tests/tools": {GUEST, LIB}, "hpn-tests/upstream": {LIB},
-    "hpn-tests": {LIB}, "bench": {LIB}, "debian/tests": {LIB},
-    "patches/tools": {LIB},
-}
-
-
-# Imports
-
-def is_python(name):
-    return name.endswith(".py") or \
-        read(name).startswith("#!/usr/bin/env python3\n")
-
-
-def modules():
-    """The folder of each file that can be imported, by its module's name."""
-    found = {}
-    for name in tracked("*.py"):
-        module = os.path.basename(name)[:-len(".py")]
-        if module != "conftest":
-            assert module not in found, f"{name}, and one in {found[module]}"
-            found[module] = os.path.dirname(name)
-    return found
-
-
-def imports(name):
-    """Modules that a file imports, anywhere in it."""
-    found = set()
-    for node in ast.walk(ast.parse(read(name))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found.add(node.module)
-    return found
-
-
-def folders():
-    """The other folders that each folder's files import from."""
-    where, graph = modules(), {}
-    for name in filter(is_python, tracked()):
-        here = os.path.dirname(name)
-        from_where = {where[m] for m in imports(name) if m in where}
-        graph.setdefault(here, set()).update(from_where - {here})
-    return graph
-
-
-def test_imports_go_one_way():
-    graph = folders()
-    list(graphlib.TopologicalSorter(graph).static_order())  # if without cycle
-    for here, others in graph.items():
-        assert others <= MAY_IMPORT.get(here, set()), here
-    assert graph["bench"] == {LIB}      # so it does find them
-
-
-def test_nothing_imports_a_test():
-    for name in filter(is_python, tracked()):
-        assert not [m for m in imports(name)
-                    if m == "conftest" or m.startswith("test_")], name
-
 
 # Names on the wire
 
@@ -106,6 +38,11 @@ SOURCES = (".py", ".md", ".sh", ".patch", ".mk")
 DATA = (".json", ".jsonl", ".lock", ".part", ".patch", ".sum", ".svg", ".xml")
 ELSEWHERE = {"debian/patches"}      # in a source package, as all that the
                                     # files of debian/overlay name
+
+
+def is_python(name):
+    return name.endswith(".py") or \
+        read(name).startswith("#!/usr/bin/env python3\n")
 
 
 def of_python(text):

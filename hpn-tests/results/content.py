@@ -160,8 +160,7 @@ def load(rows):
 
 
 SILENT = ("cut short, said nothing", "wrong data, exit 0")
-OUTCOMES = {"goes on": "completed", "left nothing": "left nothing behind",
-            "error": "failed with an error",
+OUTCOMES = {"goes on": "completed", "error": "failed with an error",
             "cut short, said nothing": "truncated without an error",
             "wrong data, exit 0": "with wrong data and status 0"}
 
@@ -259,8 +258,8 @@ def sanitized(rows):
 TOOLS_HOW = """\
 Times are in seconds from Enter to prompt. The link carries {rate} Mbit/s and
 loses no packets. "client" has ours at the client only, "server" at the server
-only. "-" marks a tool with an SSH implementation of its own. "TCP" is the time
-in which raw TCP transfers the same bytes, without a login.
+only. "TCP" is the time in which raw TCP transfers the same bytes, without a
+login.
 
 The last column gives what limits the step with ours at both ends. For a step
 that the path limits, the time of the same command without data is subtracted
@@ -284,19 +283,18 @@ def trips(row, step, rows):
     if len(found) < 2:
         return None
     least, most = min(found), max(found)
-    end = list(found[least])[-1]
-    return 1000 * (found[most][end] - found[least][end]) / (most - least)
+    return 1000 * (found[most]["both"] - found[least]["both"]) / (most - least)
 
 
 def limit(row, step, rows):
     """What limits a step with ours at both ends, as text."""
     if step["limit"] == "path":
         return f"the path: {step['of_tcp']:.2f} of raw TCP's rate"
-    seconds = list(step["seconds"].values())[-1]
+    seconds = step["seconds"]["both"]
     why = f": {step['why']}" if step["why"] else ""
     if step["limit"] == "own window":
         # besides what its first step, which moves nothing, takes
-        seconds -= list(row["steps"][0]["seconds"].values())[-1]
+        seconds -= row["steps"][0]["seconds"]["both"]
         flight = step["moved"] / seconds * row["rtt_ms"] / 1000 / 2**10
         return f"the tool's own window{why}; {flight:,.0f} KiB a round trip"
     count = trips(row, step, rows)
@@ -306,7 +304,7 @@ def limit(row, step, rows):
 
 
 def tools_row(row, step, rows):
-    cells = [f"{step['seconds'][end]:.2f}" if end in step["seconds"] else "-"
+    cells = [f"{step['seconds'][end]:.2f}"
              for end in ("stock", "client", "server", "both")]
     tcp = f"{step['tcp']:.2f}" if "tcp" in step else ""
     what = step["what"].replace("|", "\\|")
@@ -328,8 +326,7 @@ def tools_table(alike, found):
 def tools(rows):
     found = [r for r in rows if "steps" in r]
     far = [(what, s) for r in found if (r["rtt_ms"], r["buffers"]) ==
-           (200, "raised") for what, s, _ in steps_of(r, f"{r['tool']}: ")
-           if "both" in s]
+           (200, "raised") for what, s, _ in steps_of(r, f"{r['tool']}: ")]
     gains = [s["stock"] / s["both"] for _, s in far]
     skipped = sorted({f"{r['tool']}, {r['rtt_ms']:.0f} ms, buffers "
                       f"{r['buffers']}: {r['skipped']}"
@@ -354,46 +351,7 @@ def tools(rows):
             items(sorted({f"{r['tool']}: {r['version']}" for r in found}))]
 
 
-# A day, copies
-
-DAY_HOW = """\
-One SSH connection stays open in virtual time, and the path changes every hour.
-In most hours the connection carries short forwarded connections, a keystroke a
-minute and a burst of data. Some hours have only keepalives, and one has rsync.
-Each hour ends with the same burst over the first path, then a minute of
-keepalives. "Burst" and "window" are the rate and the largest window of that
-burst. The columns after them describe both ends after the keepalives. TCP's
-buffers are raised to 512 MiB at both ends. The test requires that each
-forwarded connection gets its reply, and that the last hour ends like the
-first."""
-
-
-def day(rows):
-    def memory(row):
-        return [row["processes"][name]["rss_kib"]
-                for name in ("ssh", "sshd-session")]
-
-    def descriptors(row):
-        return sum(p["descriptors"] for p in row["processes"].values())
-
-    first, last = rows[0], rows[-1]
-    more = sum(memory(last)) - sum(memory(first))
-    return [
-        "A day of one connection",
-        f"After {len(rows)} hours and "
-        f"{sum(r['answered'] for r in rows):,} forwarded connections, the "
-        f"two ends of an SSH connection use {descriptors(last)} descriptors "
-        f"(after the first hour {descriptors(first)}) and {more} KiB more "
-        f"memory. The connection carries {last['last_mb_s']:.2f} MB/s (in "
-        f"the first hour {first['last_mb_s']:.2f}).",
-        DAY_HOW,
-        grid(["hour", "connections", "keystrokes", "new keys",
-              "burst (MB/s)", "window (MiB)", "ssh (KiB)",
-              "sshd-session (KiB)", "descriptors"], [
-            [r["hour"], r["answered"], r["echoed"], r["rekeys"],
-             f"{r['last_mb_s']:.2f}", f"{r['window'] / 2**20:.1f}",
-             *memory(r), descriptors(r)] for r in rows])]
-
+# Copies
 
 COPIES = {
     "buffers-get": "both ends ours, download: the package's buffers and "
@@ -440,8 +398,3 @@ def copies(rows):
             [title(r), "; ".join(r["paths"]).replace("untouched", "default"),
              ", ".join(f"{key} {s:.1f}" for key, s in r["seconds"].items()),
              "; ".join(r["measured"])] for r in rows])]
-
-
-OF = {"interop": interop, "load": load, "faults": faults,
-      "upstream": upstream, "sanitized": sanitized, "tools": tools,
-      "day": day, "copies": copies}

@@ -15,14 +15,12 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 RUNS = os.path.join(HERE, "runs.json")
-PAGES = {"interop": "peers", "load": "load", "faults": "faults",
-         "upstream": "upstream", "sanitized": "sanitizers",
-         "tools": "tools", "day": "day", "random": "random",
-         "copies": "copies"}
+# The names of files that are not their part's
+NAMES = {"interop": "peers", "sanitized": "sanitizers"}
 
 
 def file(part, kind):
-    return os.path.join(HERE, f"{PAGES[part]}.{kind}")
+    return os.path.join(HERE, f"{NAMES.get(part, part)}.{kind}")
 
 
 def read(part):
@@ -96,7 +94,7 @@ def of_sanitized(lines):
 
 
 OF_LINES = {"faults": of_faults, "upstream": of_upstream,
-            "sanitized": of_sanitized, "fuzz": of_sanitized, "day": list}
+            "sanitized": of_sanitized, "fuzz": of_sanitized}
 
 # Rows that a run adds to those that are kept, by what tells one from another
 KEPT = {"random": "draw", "copies": "row"}

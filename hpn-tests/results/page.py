@@ -1,7 +1,7 @@
 """page.py [--check]: writes a page of each file of results, peers.md from
 peers.json and so on, and README.md, their list; or checks that they are
 written. page.py collect PART: makes that file first, of what the tests left:
-interop, load, faults, upstream, sanitized, fuzz, tools, day, random or copies.
+interop, load, faults, upstream, sanitized, fuzz, tools, random or copies.
 The first paragraph of a page is its verdict."""
 
 import os
@@ -10,18 +10,24 @@ import sys
 import content
 import practice
 import random_paths
-from gather import HERE, PAGES, collect, read, runs
+from gather import HERE, collect, read, runs
 
-# Those that are made of the file of another page
-OF_TOOLS = {"rsync": practice.rsync, "git": practice.git,
-            "backups": practice.backups}
-OF = {**content.OF, "random": random_paths.page}
-MADE_BY = {"interop": "make check-interop", "load": "make check-load",
-           "faults": "make check-faults", "upstream": "make check-upstream",
-           "sanitized": "make check-sanitized` and `make fuzz",
-           "tools": "make check-tools", "day": "make check-day",
-           "random": "make check-random RANGE=B", "copies": "make "
-           "check-copies"}
+# Of each page the part that has its measurements, the function that makes it of
+# them, and what measures
+PAGES = {
+    **{name: ("tools", make, "make check-tools") for name, make in (
+        ("rsync", practice.rsync), ("git", practice.git),
+        ("backups", practice.backups))},
+    "peers": ("interop", content.interop, "make check-interop"),
+    "load": ("load", content.load, "make check-load"),
+    "faults": ("faults", content.faults, "make check-faults"),
+    "upstream": ("upstream", content.upstream, "make check-upstream"),
+    "sanitizers": ("sanitized", content.sanitized,
+                   "make check-sanitized` and `make fuzz"),
+    "tools": ("tools", content.tools, "make check-tools"),
+    "random": ("random", random_paths.page, "make check-random RANGE=B"),
+    "copies": ("copies", content.copies, "make check-copies"),
+}
 INDEX = """\
 # Results
 
@@ -43,26 +49,26 @@ TABLE = """\
 """
 
 
-def origin(part):
-    run = runs()[part]
-    return f"Made by `{MADE_BY[part]}` on {run['machine']}, at commit " \
+def run_of(name):
+    """What is known of the run that measured a page."""
+    return runs()[PAGES[name][0]]
+
+
+def origin(name):
+    run = run_of(name)
+    return f"Made by `{PAGES[name][2]}` on {run['machine']}, at commit " \
         f"{run['commit']} ({run['day']})" + \
         (f", {run['since']}" if "since" in run else ".")
 
 
-def part_of(name):
-    """The part whose file has the measurements of a page."""
-    return {page: part for part, page in PAGES.items()}.get(name, "tools")
-
-
 def since(name):
     """What the commit of a page was before, or had; "" if it is current."""
-    return runs()[part_of(name)].get("since", "")
+    return run_of(name).get("since", "")
 
 
 def doubt(name):
     """What the verdict of a page begins with if the code has changed."""
-    run = runs()[part_of(name)]
+    run = run_of(name)
     return f"Measured at {run['commit']} ({run['day']}), before the current " \
         "code: " if since(name) else ""
 
@@ -74,7 +80,7 @@ def notes(names):
         found.setdefault(since(name), []).append(name)
     return "\n\n".join(content.fill(
         f"{listed(these)} were measured at "
-        f"{listed(runs()[part_of(name)]['commit'] for name in these)}, {text}")
+        f"{listed(run_of(name)['commit'] for name in these)}, {text}")
         for text, these in found.items())
 
 
@@ -86,27 +92,21 @@ def listed(words):
 
 def page(name):
     """The text of one page, by the name of its file."""
-    if name in OF_TOOLS:
-        part, parts = "tools", OF_TOOLS[name](read("tools"))
-    else:
-        part = part_of(name)
-        parts = OF[part](read(part))
-    title, verdict, *rest = parts
+    part, make, _ = PAGES[name]
+    title, verdict, *rest = make(read(part))
     return "\n\n".join([f"# {title}", content.fill(doubt(name) + verdict),
-                        content.fill(origin(part)), *rest]) + "\n"
+                        content.fill(origin(name)), *rest]) + "\n"
 
 
 def pages():
     """Name and text of all."""
-    texts = {name: page(name) for name in [*OF_TOOLS, *PAGES.values()]}
-    made = {**dict.fromkeys(OF_TOOLS, MADE_BY["tools"]),
-            **{page: MADE_BY[part] for part, page in PAGES.items()}}
+    texts = {name: page(name) for name in PAGES}
     rows = {name: f"| [{text.partition(chr(10))[0][2:]}]({name}.md) | "
             f"{' '.join(text.split(chr(10) * 2)[1].split())} | "
-            f"`{made[name]}` |\n" for name, text in texts.items()}
+            f"`{PAGES[name][2]}` |\n" for name, text in texts.items()}
     texts["README"] = INDEX.format(
         current=TABLE + "".join(rows[n] for n in rows if not since(n)),
-        notes=notes(texts),
+        notes=notes(PAGES),
         older=TABLE + "".join(rows[n] for n in rows if since(n)))
     return texts
 

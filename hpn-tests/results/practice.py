@@ -84,23 +84,15 @@ def git(rows):
 
 
 def backups(rows):
-    borg, restic = measured(rows, "borg"), measured(rows, "restic")
-    create, extract = (s["seconds"] for s in borg["steps"][1:])
-    backup, restore = (s["seconds"] for s in restic["steps"][1:])
+    row = measured(rows, "borg")
+    create, extract = (s["seconds"] for s in row["steps"][1:])
     return of(
         "Backups over openssh-bdp",
         "With ours at both ends and an RTT of 200 ms, borg writes a backup "
         f"{gain(create):.1f} times as fast, and reads it "
-        f"{gain(extract):.1f} times as fast. restic's backup over sftp gains "
-        f"nothing ({backup['stock']:.0f} s with stock, {backup['both']:.0f} s "
-        "with ours), because restic waits a round trip for each write of 32 "
-        f"KiB. restic's restore is {gain(restore):.1f} times as fast.",
+        f"{gain(extract):.1f} times as fast.",
         "For a backup over a long path, choose a tool that keeps much data in "
-        "flight, such as borg. In the restic rows, TCP's buffers are raised "
-        "to 512 MiB.",
-        [*steps_of(borg, "borg: "), *steps_of(restic, "restic: ")], borg, """\
+        "flight, such as borg.",
+        steps_of(row), row, """\
     borg create --rsh /opt/openssh-bdp/bin/ssh host:repo::monday ~
-    restic -r sftp:host:repo -o sftp.command='ssh host -s sftp' backup ~
-    ssh host 'pg_dump base' > base.sql""")[:-1] + [
-        f"Measured with {borg['version']} and {restic['version']}. "
-        "[Tools](tools.md) also has 20 and 100 ms."]
+    ssh host 'pg_dump base' > base.sql""")

@@ -1,12 +1,12 @@
 """inside.py JOB: the steps of one tool on one path, in the lab (run by
-test_jobs.py, inside lab/run). Leaves $LAB_OUT/result.json: by ends the
-seconds of each step, or what went wrong; the bytes of each; and by bytes the
-seconds that raw TCP takes for them."""
+test_jobs.py, inside lab/run). Leaves $LAB_OUT/result.json: the steps; by ends
+the seconds of each; what went wrong; and the seconds that raw TCP takes for a
+step's bytes."""
 
+import dataclasses
 import json
 import os
 import shlex
-import statistics
 import subprocess
 import sys
 import time
@@ -21,13 +21,11 @@ from tools import LAB                   # noqa: E402
 BIN = f"{LAB}/bin"
 # Of the tools; ssh, scp and sftp are found in the first
 ENVIRONMENT = {
-    "ANSIBLE_HOST_KEY_CHECKING": "False", "ANSIBLE_LOCALHOST_WARNING": "False",
     "BORG_RELOCATED_REPO_ACCESS_IS_OK": "yes", "BORG_RSH": "ssh",
     "BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK": "yes",
     "GIT_AUTHOR_NAME": "a", "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
-    "LC_ALL": "C.UTF-8", "PGSSLMODE": "disable", "RESTIC_PASSWORD": "x",
-    "RSYNC_RSH": "ssh",
+    "LC_ALL": "C.UTF-8", "RSYNC_RSH": "ssh",
 }
 
 
@@ -61,18 +59,7 @@ def timed(step):
     return seconds
 
 
-def median(step):
-    """Of the step's runs, each begun at another moment between two ticks of the
-    kernel's clock (10 ms)."""
-    seconds = []
-    for i in range(step.runs):
-        if i:
-            time.sleep(0.0023)
-        seconds.append(timed(step))
-    return statistics.median(seconds)
-
-
-def with_ends(job, client, server, moved):
+def with_ends(job, client, server, result):
     """Seconds of each step, between these trees."""
     for folder in (steps.HERE, steps.THERE):
         steps.clear(folder)
@@ -84,12 +71,12 @@ def with_ends(job, client, server, moved):
     seconds = {}
     try:
         for step in steps.TOOLS[job["tool"]](job):
-            seconds[step.name] = median(step)
-            moved[step.name] = step.moved
+            seconds[step.name] = timed(step)
+            result["steps"][step.name] = dataclasses.asdict(step)
             if step.name == job["last"]:
                 break
     except steps.StepError as e:
-        seconds["error"] = str(e)[-1000:]
+        result["errors"].append(f"{client}, {server}: {str(e)[-1000:]}")
     tools.stop_server(sshd, 22, "sshd-session", "ssh", "sshfs")
     return seconds
 
@@ -120,12 +107,12 @@ def main():
     os.environ.update(ENVIRONMENT, PATH=f"{BIN}:{job['search']}")
     net.Path(job)
     tools.configure_client(job)
-    result = {"seconds": {}, "moved": {}}
+    result = {"seconds": {}, "steps": {}, "errors": []}
     for name, (client, server) in job["ends"].items():
-        result["seconds"][name] = with_ends(job, client, server,
-                                            result["moved"])
-    result["tcp"] = {name: plain_tcp(count, job)
-                     for name, count in result["moved"].items() if count}
+        result["seconds"][name] = with_ends(job, client, server, result)
+    result["tcp"] = {name: plain_tcp(step["moved"], job)
+                     for name, step in result["steps"].items()
+                     if step["moved"]}
     tools.leave(result)
 
 

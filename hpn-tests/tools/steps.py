@@ -17,7 +17,6 @@ MIB = 1 << 20
 SMALL = 4096                        # bytes of a small file
 OBJECTS = 5000                      # of the repository: commit, tree and blob
 BLOB = 16384                        # bytes
-FORWARDED, POSTGRES = 6000, 5432
 
 
 class StepError(Exception):
@@ -26,10 +25,16 @@ class StepError(Exception):
 
 @dataclass
 class Step:
+    """One command, from Enter to prompt. Round trips limit it with ours at
+    both ends, unless it has one of the last two."""
     name: str
+    what: str                       # what it does
     argv: list                      # run at the client
     moved: int = 0                  # bytes that it carries, if many
-    runs: int = 1                   # of which the median counts
+    # The same command with next to nothing to move: what it takes longer than
+    # that is the bytes' time. Of a step that the path limits.
+    idle: str = None
+    own: str = None                 # how the tool limits itself
 
 
 def run(argv, **kwargs):
@@ -95,42 +100,53 @@ def change(path, share, step):
 def tar(job):
     source = once("parts", lambda p: parts(p, job["mib"]))
     moved = job["mib"] * MIB
-    yield Step("login", ["ssh", "server", "true"])
-    for name, pipe in (
-            ("tar up", f"tar -C {source} -c . | ssh server tar -C {{}} -x"),
-            ("tar down", f"ssh server tar -C {source} -c . | tar -C {{}} -x")):
-        to = f"{THERE}/{name.split()[1]}"
+    yield Step("login", "no tar, but `ssh host true`",
+               ["ssh", "server", "true"])
+    for way, what, pipe in (
+            ("up", f"`tar c | ssh host tar x`, {job['mib']} MiB in files of 1 "
+             "MiB", f"tar -C {source} -c . | ssh server tar -C {{}} -x"),
+            ("down", "`ssh host tar c | tar x`, the same",
+             f"ssh server tar -C {source} -c . | tar -C {{}} -x")):
+        to = f"{THERE}/{way}"
         os.makedirs(to)
-        yield Step(name, ["sh", "-c", pipe.format(to)], moved)
+        yield Step(f"tar {way}", what, ["sh", "-c", pipe.format(to)], moved,
+                   idle="login")
         same(source, to)
         clear(to)
 
 
 def rsync(job):
     byte = once("byte", lambda p: data(p, 1))
-    yield Step("byte", ["rsync", "-a", byte, f"server:{THERE}/byte"])
+    yield Step("byte", "one file of 1 byte, up",
+               ["rsync", "-a", byte, f"server:{THERE}/byte"])
     source = once("file", lambda p: data(p, job["mib"] * MIB))
     moved = job["mib"] * MIB
     file, up, down = f"{HERE}/file", f"{THERE}/up", f"{HERE}/down"
     shutil.copy2(source, file)
-    yield Step("file up", ["rsync", "-a", file, f"server:{up}"], moved)
+    again = ["rsync", "-a", file, f"server:{up}"]
+    yield Step("file up", f"one file of {job['mib']} MiB, up", again, moved,
+               idle="byte")
     same(file, up)
-    yield Step("file down", ["rsync", "-a", f"server:{up}", down], moved)
+    yield Step("file down", "the same, down",
+               ["rsync", "-a", f"server:{up}", down], moved, idle="byte")
     same(file, down)
     clear(down)
     change(file, 0.01, 1 << 14)
-    yield Step("file again", ["rsync", "-a", file, f"server:{up}"])
+    yield Step("file again", "the file again, 1 % changed, up", again)
     same(file, up)
     clear(file, up)
     tree, up, down = f"{HERE}/tree", f"{THERE}/tree", f"{HERE}/copy"
     small_files(tree, job["files"])
-    yield Step("tree up", ["rsync", "-a", f"{tree}/", f"server:{up}/"])
+    again = ["rsync", "-a", f"{tree}/", f"server:{up}/"]
+    yield Step("tree up", f"{job['files']:,} files of 4 KiB, up", again)
     same(tree, up)
-    yield Step("tree down", ["rsync", "-a", f"server:{up}/", f"{down}/"])
+    yield Step("tree down", "the same, down",
+               ["rsync", "-a", f"server:{up}/", f"{down}/"])
     same(tree, down)
     for i in range(0, job["files"], 100):
         data(f"{tree}/{i // 20}/{i}", SMALL, -i)
-    yield Step("tree again", ["rsync", "-a", f"{tree}/", f"server:{up}/"])
+    yield Step("tree again", "the tree again, 1 % of the files changed, up",
+               again)
     same(tree, up)
 
 
@@ -161,71 +177,27 @@ def git(job):
     origin = once("origin.git", lambda p: repository(p, OBJECTS // 3))
     moved = sum(e.stat().st_size for e in os.scandir(f"{origin}/objects/pack"))
     clones = {}
-    for name, source in (("clone one", one), ("clone", origin)):
+    for name, source, what, much in (
+            ("clone one", one, "clone of 1 commit", ()),
+            ("clone", origin, "clone of 5,000 objects, "
+             f"{moved // 10**6} MB", (moved, "clone one"))):
         clones[name] = f"{HERE}/{name.replace(' ', '-')}"
-        yield Step(name, ["git", "clone", "-q", f"server:{source}",
-                          clones[name]], moved if name == "clone" else 0)
+        yield Step(name, what, ["git", "clone", "-q", f"server:{source}",
+                                clones[name]], *much)
         if objects(clones[name]) != objects(source):
             raise StepError(f"{name}: objects are missing")
-    yield Step("fetch", ["git", "-C", clones["clone"], "fetch", "-q"])
-    for name, source in (("push one", "clone one"), ("push", "clone")):
+    yield Step("fetch", "fetch of nothing new",
+               ["git", "-C", clones["clone"], "fetch", "-q"])
+    for name, source, what, much in (
+            ("push one", "clone one", "push of 1 commit", ()),
+            ("push", "clone", "push of the 5,000 objects",
+             (moved, "push one"))):
         to = f"{THERE}/{name.replace(' ', '-')}"
         run(["git", "init", "-q", "--bare", "-b", "main", to])
-        yield Step(name, ["git", "-C", clones[source], "push", "-q",
-                          f"server:{to}", "main"],
-                   moved if name == "push" else 0)
+        yield Step(name, what, ["git", "-C", clones[source], "push", "-q",
+                                f"server:{to}", "main"], *much)
         if objects(to) != objects(clones[source]):
             raise StepError(f"{name}: objects are missing")
-
-
-def as_postgres(argv):
-    return ["setpriv", "--reuid=postgres", "--regid=postgres",
-            "--clear-groups", *argv]
-
-
-def database(folder, mib):
-    """A server on the server's port, with a table of mib MiB."""
-    os.makedirs(folder)
-    shutil.chown(folder, "postgres", "postgres")
-    run(as_postgres(["initdb", "-D", f"{folder}/data", "-A", "trust", "-N",
-                     "-E", "UTF8", "--locale=C"]))
-    settings = {"fsync": "off", "shared_buffers": "64MB", "autovacuum": "off",
-                "dynamic_shared_memory_type": "mmap", "max_wal_size": "2GB",
-                "unix_socket_directories": folder, "wal_level": "minimal",
-                "max_wal_senders": "0", "listen_addresses": "127.0.0.1"}
-    tools.on("server", as_postgres(
-        ["postgres", "-D", f"{folder}/data"] +
-        [word for n, v in settings.items() for word in ("-c", f"{n}={v}")]),
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL)
-    tools.wait_until("the database", lambda: tools.listens(
-        "server", POSTGRES), 300)
-    run(as_postgres(
-        ["psql", "-h", folder, "-q", "-v", "ON_ERROR_STOP=1", "-c",
-         "create table t as select i, repeat(md5(i::text), 32) as x "
-         f"from generate_series(1, {mib * 1000}) i", "postgres"]))
-
-
-def postgres(job):
-    once("postgres", lambda p: database(p, job["mib"]))
-    tunnel = tools.on("client", ["ssh", "-N", "-L",
-                                 f"{FORWARDED}:127.0.0.1:{POSTGRES}",
-                                 "server"], stdin=subprocess.DEVNULL)
-    tools.wait_until("the forwarding",
-                     lambda: tools.listens("client", FORWARDED))
-    argv = ["pg_dump", "-h", "127.0.0.1", "-p", str(FORWARDED), "-U",
-            "postgres", "-f"]
-    dump = f"{HERE}/dump"
-    # How many answers Nagle's algorithm holds up depends on when it begins.
-    yield Step("schema", argv + [f"{HERE}/schema", "-s", "postgres"], runs=5)
-    yield Step("dump", argv + [dump, "postgres"], job["mib"] * 1000 * 1032)
-    with open(dump) as f:
-        rows = sum(line.count("\t") for line in f)
-    if rows != job["mib"] * 1000:
-        raise StepError(f"dump: {rows} rows")
-    tunnel.terminate()
-    tunnel.wait()
-    clear(dump)
 
 
 def sshfs(job):
@@ -237,87 +209,39 @@ def sshfs(job):
     mount = ["sshfs", f"server:{LAB}", place]
     there = f"{place}/{os.path.relpath(THERE, LAB)}/file"
     try:
-        yield Step("mount", mount)
-        yield Step("write", ["dd", f"if={source}", f"of={there}", "bs=1M",
-                             "conv=fsync", "status=none"], moved)
+        yield Step("mount", "mount", mount)
+        yield Step("write", f"sequential write of {job['mib']} MiB",
+                   ["dd", f"if={source}", f"of={there}", "bs=1M",
+                    "conv=fsync", "status=none"], moved,
+                   own="what the kernel writes ahead")
         same(source, f"{THERE}/file")
         run(["fusermount3", "-u", place])       # and nothing is cached
         run(["nsenter", "--net=/run/netns/client", *mount])
-        yield Step("read", ["dd", f"if={there}", "of=/dev/null", "bs=1M",
-                            "status=none"], moved)
+        yield Step("read", "sequential read of it",
+                   ["dd", f"if={there}", "of=/dev/null", "bs=1M",
+                    "status=none"], moved, own="what the kernel reads ahead")
         folder = f"{place}/{os.path.relpath(many, LAB)}"
-        yield Step("ls", ["sh", "-c", f"ls -lR {folder} > {HERE}/listing"])
+        yield Step("ls", "`ls -lR` of 1,000 files",
+                   ["sh", "-c", f"ls -lR {folder} > {HERE}/listing"])
         if tools.read(f"{HERE}/listing").count(b"-rw") != 1000:
             raise StepError("ls: files are missing")
     finally:
         run(["fusermount3", "-uz", place])
 
 
-def rclone(job):
-    byte = once("byte", lambda p: data(p, 1))
-    source = once("file", lambda p: data(p, job["mib"] * MIB))
-    moved = job["mib"] * MIB
-    config = f"{HERE}/rclone.conf"
-    with open(config, "w") as f:
-        f.write(f"[server]\ntype = sftp\nhost = {job['address']}\n"
-                f"user = root\nkey_file = {LAB}/user\nshell_type = unix\n"
-                "md5sum_command = md5sum\nsha1sum_command = sha1sum\n")
-    argv = ["rclone", "--config", config, "copyto"]
-    yield Step("byte", argv + [byte, f"server:{THERE}/byte"])
-    yield Step("upload", argv + [source, f"server:{THERE}/up"], moved)
-    same(source, f"{THERE}/up")
-    yield Step("restore", argv + [f"server:{THERE}/up", f"{HERE}/down"], moved)
-    same(source, f"{HERE}/down")
-
-
-def restic(job):
-    source = once("file", lambda p: data(p, job["mib"] * MIB))
-    moved = job["mib"] * MIB
-    shutil.copytree(job["repository"], f"{THERE}/restic")
-    argv = ["restic", "-q", "--no-cache", "-r", f"sftp:server:{THERE}/restic"]
-    yield Step("snapshots", argv + ["snapshots"])
-    yield Step("backup", argv + ["backup", source], moved)
-    yield Step("restore", argv + ["restore", "latest", "--target",
-                                  f"{HERE}/restored"], moved)
-    same(source, f"{HERE}/restored{source}")
-
-
 def borg(job):
     source = once("file", lambda p: data(p, job["mib"] * MIB))
     moved = job["mib"] * MIB
     place = f"ssh://server{THERE}/borg"
-    yield Step("init", ["borg", "init", "-e", "none", place])
-    yield Step("create", ["borg", "create", "-C", "none", f"{place}::a",
-                          source], moved)
-    yield Step("extract", ["sh", "-c", f"cd {HERE} && borg extract "
-                           f"{place}::a"], moved)
+    yield Step("init", "a new repository",
+               ["borg", "init", "-e", "none", place])
+    yield Step("create", f"create, {job['mib']} MiB",
+               ["borg", "create", "-C", "none", f"{place}::a", source], moved,
+               idle="init")
+    yield Step("extract", "extract",
+               ["sh", "-c", f"cd {HERE} && borg extract {place}::a"], moved,
+               idle="init")
     same(source, f"{HERE}{source}")
 
 
-PLAYBOOK = """\
-- hosts: server
-  gather_facts: false
-  tasks:
-"""
-MODULES = [
-    "ansible.builtin.ping: {{}}", "ansible.builtin.command: 'true'",
-    "ansible.builtin.stat: {{path: /etc/passwd}}",
-    "ansible.builtin.file: {{path: {there}/f{i}, state: touch}}",
-    "ansible.builtin.lineinfile: {{path: {there}/l, line: l{i}, "
-    "create: true}}"]
-
-
-def ansible(job):
-    with open(f"{HERE}/inventory", "w") as f:
-        f.write("server ansible_python_interpreter=/usr/bin/python3\n")
-    with open(f"{HERE}/playbook", "w") as f:
-        f.write(PLAYBOOK + "".join(
-            f"    - {MODULES[i % len(MODULES)].format(i=i, there=THERE)}\n"
-            for i in range(20)))
-    yield Step("playbook", ["ansible-playbook", "-i", f"{HERE}/inventory",
-                            f"{HERE}/playbook"])
-    subprocess.run(["ssh", "-O", "exit", "server"], capture_output=True)
-
-
-TOOLS = {f.__name__: f for f in (tar, rsync, git, postgres, sshfs, rclone,
-                                 restic, borg, ansible)}
+TOOLS = {f.__name__: f for f in (tar, rsync, git, sshfs, borg)}

@@ -22,8 +22,7 @@ carried out when K bytes of that direction have passed:
 SIGUSR1: what the server says on the connections that there are is kept back.
 
 Says on its output what it does, a JSON object a line: {"listening": FRONT},
-each action as it is done, and of a connection that has ended the bytes that
-came from either end, {"client": bytes, "server": bytes}."""
+and each action as it is done."""
 
 import contextlib
 import json
@@ -196,7 +195,6 @@ def serve(client, back, script, delay_s, rate, servers):
         way.start()
     for way in ways.values():
         way.join()
-    say({name: way.passed for name, way in ways.items()})
     time.sleep(2 * delay_s)
     client.close()
     server.close()
