@@ -92,7 +92,9 @@ def backups(rows):
         f"{gain(create):.1f} times as fast, and reads it "
         f"{gain(extract):.1f} times as fast.",
         "For a backup over a long path, choose a tool that keeps much data in "
-        "flight, such as borg.",
+        "flight, such as borg. At a92e744, restic's backup over sftp gained "
+        "nothing (692 s with stock, 690 s with ours): it waits a round trip "
+        "for each write of 32 KiB.",
         steps_of(row), row, """\
     borg create --rsh /opt/openssh-bdp/bin/ssh host:repo::monday ~
     ssh host 'pg_dump base' > base.sql""")
