@@ -47,6 +47,20 @@ def quick():
     run(os.path.join(TOOLS, "quick"))
 
 
+def test_quick_never_goes_back_behind_what_is_installed(tmp_path):
+    """Or Debian's newest fixes would be gone."""
+    stub = tmp_path / "dpkg-query"
+    stub.write_text("#!/bin/sh\necho 2:99.9p9-1+bdp2\n")
+    stub.chmod(0o755)
+    done = subprocess.run(
+        [os.path.join(TOOLS, "quick"), tmp_path / "deb"], text=True,
+        capture_output=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == 1 and not (tmp_path / "deb").exists()
+    assert "2:99.9p9-1+bdp2 is installed, and the base is only" in \
+        done.stderr, done.stderr
+
+
 def test_installs_and_goes_back(quick):
     said = run(os.path.join(TOOLS, "check"), release(), DEBS=QUICK,
                CHECK_MAX=str(CHECK_MAX_S))
