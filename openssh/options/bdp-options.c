@@ -99,7 +99,11 @@ bdp_options_parse(struct bdp_options *options, const char *keyword,
 {
 	const struct keyword *k = keyword_find(keyword);
 
-	return k == NULL ? "unknown option" : k->parse(options, arg, active);
+	if (k == NULL)
+		return "unknown option";
+	if (arg == NULL || *arg == '\0')
+		return "missing argument";
+	return k->parse(options, arg, active);
 }
 
 void

@@ -24,8 +24,6 @@ window_max_parse(const char *arg, int *maxp)
 {
 	long long val;
 
-	if (arg == NULL || *arg == '\0')
-		return "missing argument";
 	if (strcmp(arg, "none") == 0) {
 		*maxp = 0;
 		return NULL;

@@ -23,8 +23,6 @@ tcp_congestion_check(const char *list)
 	const char *name;
 	size_t len;
 
-	if (list == NULL || *list == '\0')
-		return "missing argument";
 	for (name = list; name != NULL;) {
 		len = strcspn(name, ",");
 		if (len == 0)

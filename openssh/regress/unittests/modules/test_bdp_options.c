@@ -49,6 +49,9 @@ parse(void)
 	ASSERT_PTR_EQ((void *)bdp_options_parse(&o, "TCPCongestion", "bbr",
 	    0), NULL);
 	ASSERT_PTR_EQ(o.tcp_congestion, NULL);
+	/* Only a comment follows the keyword. */
+	ASSERT_STRING_EQ(bdp_options_parse(&o, "TCPCongestion", NULL, 1),
+	    "missing argument");
 	ASSERT_STRING_EQ(bdp_options_parse(&o, "TCPCongestion", "b,,r", 1),
 	    "empty name in list");
 	ASSERT_PTR_EQ(o.tcp_congestion, NULL);
