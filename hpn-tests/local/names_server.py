@@ -11,16 +11,18 @@ has the entry. "realpath": NAME is the answer to REALPATH and to what expands
 "~user". The protocol's VERSION is 3, or an older one, with which our engine
 takes no copies."""
 
+import contextlib
 import os
 import struct
 import sys
 
 from sftp_wire import (ATTRS, CLOSE, DATA, EOF, EXTENDED, FAILURE,
                        HANDLE, INIT, LSTAT, NAME, OK, OPEN, OPENDIR, READ,
-                       READDIR, REALPATH, STAT, STATUS, VERSION, Message,
-                       framed, message, string)
+                       READDIR, REALPATH, STAT, STATUS, UNSUPPORTED, VERSION,
+                       Message, framed, message, string)
 
 EVIL = "names_server.evil"      # such a file nobody has, even in the root
+EXPAND = b"expand-path@openssh.com"
 MODES = {"file": 0o100666, "dir": 0o40777, "link": 0o120777}
 
 
@@ -59,6 +61,8 @@ class Server:
         if kind == CLOSE:
             return status(OK)
         if kind == EXTENDED:
+            if path != EXPAND:
+                return status(UNSUPPORTED)
             path = b"/nowhere/" + m.string()
         if kind in (REALPATH, EXTENDED):
             return names(self.name if self.how == "realpath" else
@@ -84,7 +88,7 @@ class Server:
             kind = m.number(">B")
             if kind == INIT:
                 reply = struct.pack(">BI", VERSION, self.version) + \
-                    string("expand-path@openssh.com") + string("1")
+                    string(EXPAND) + string("1")
             else:
                 number = m.take(4)
                 reply, body = self.answer(kind, m)
@@ -93,4 +97,5 @@ class Server:
 
 
 if __name__ == "__main__":
-    Server(*sys.argv[1:]).run()
+    with contextlib.suppress(BrokenPipeError):
+        Server(*sys.argv[1:]).run()

@@ -60,6 +60,7 @@ map_resize(void *old, size_t osize, size_t nsize)
 void *
 sshbuf_mem_resize(void *old, size_t osize, size_t nsize)
 {
+	u_char *from = old;
 	void *d;
 
 	if (!is_mapped(osize) && !is_mapped(nsize))
@@ -69,18 +70,20 @@ sshbuf_mem_resize(void *old, size_t osize, size_t nsize)
 	d = is_mapped(nsize) ? map_new(nsize) : calloc(1, nsize);
 	if (d == NULL)
 		return NULL;
-	memcpy(d, old, osize < nsize ? osize : nsize);
-	sshbuf_mem_free(old, osize);
+	memcpy(d, from, osize < nsize ? osize : nsize);
+	sshbuf_mem_free(&from, &osize);
 	return d;
 }
 
 void
-sshbuf_mem_free(void *d, size_t size)
+sshbuf_mem_free(u_char **dp, size_t *sizep)
 {
-	if (d != NULL && is_mapped(size))
-		munmap(d, size);
+	if (*dp != NULL && is_mapped(*sizep))
+		munmap(*dp, *sizep);
 	else
-		freezero(d, size);
+		freezero(*dp, *sizep);
+	*dp = NULL;
+	*sizep = 0;
 }
 
 #else /* MAP_ANON */
@@ -92,9 +95,11 @@ sshbuf_mem_resize(void *old, size_t osize, size_t nsize)
 }
 
 void
-sshbuf_mem_free(void *d, size_t size)
+sshbuf_mem_free(u_char **dp, size_t *sizep)
 {
-	freezero(d, size);
+	freezero(*dp, *sizep);
+	*dp = NULL;
+	*sizep = 0;
 }
 
 #endif /* MAP_ANON */

@@ -20,7 +20,10 @@
  */
 void	*sshbuf_mem_resize(void *old, size_t osize, size_t nsize);
 
-/* Wipes and frees an allocation of `size` bytes; NULL is fine. */
-void	 sshbuf_mem_free(void *d, size_t size);
+/*
+ * Wipes and frees the allocation *dp of *sizep bytes; NULL is fine. Sets *dp
+ * to NULL and *sizep to 0, so that what frees it again has nothing to do.
+ */
+void	 sshbuf_mem_free(u_char **dp, size_t *sizep);
 
 #endif /* SSHBUF_MEM_H */

@@ -37,6 +37,7 @@
 #define TICK_MS		500
 
 static u_int files_max = FILES_MAX;	/* -X files= */
+static int resume_checked;	/* 1: as copy_resume_checked() says */
 static const char *ignored;	/* an option of an earlier version, or NULL */
 
 /* Options with a number from 1 to most. Old ones accept any value. */
@@ -249,6 +250,10 @@ run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 	u_int i;
 	int failed;
 
+	if (resume_checked) {
+		copy.flags.resume = COPY_RESUME_CHECKED;
+		copy.flags.inplace = 0;
+	}
 	TAILQ_INIT(&copy.sending);
 	TAILQ_INIT(&copy.writers);
 	copy.streams[0] = stream_new(conn, 0, 1);
@@ -310,6 +315,12 @@ copy_run_tree(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 		r = run(from, to, canon, dst, a != NULL ? a : &attr, flags, 1);
 	free(canon);
 	return r;
+}
+
+void
+copy_resume_checked(void)
+{
+	resume_checked = 1;
 }
 
 int

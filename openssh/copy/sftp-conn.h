@@ -81,6 +81,12 @@ int	 copy_run_tree(struct sftp_conn *from, struct sftp_conn *to,
 	    const struct copy_flags *flags);
 
 /*
+ * Makes every later copy keep the part of its target that is equal to the
+ * source, whatever its flags say (scp -Z).
+ */
+void	 copy_resume_checked(void);
+
+/*
  * Parses an option of scp and sftp, as given with -X. Returns 1, or 0 if it is
  * not the engine's. A bad value is fatal.
  */

@@ -29,6 +29,15 @@ filled(const u_char *d, u_char with, size_t len)
 	ASSERT_SIZE_T_EQ(i, len);
 }
 
+/* sshbuf_free() frees no memory after this. */
+static void
+frees_all(u_char *d, size_t size)
+{
+	sshbuf_mem_free(&d, &size);
+	ASSERT_PTR_EQ(d, NULL);
+	ASSERT_SIZE_T_EQ(size, 0);
+}
+
 /* From any size to any: what was there is, and what is new is zero. */
 static void
 resizes(void)
@@ -58,11 +67,11 @@ resizes(void)
 			ASSERT_PTR_NE(d, NULL);
 			filled(d, 0xa5, kept);
 			filled(d + kept, 0, old - kept);
-			sshbuf_mem_free(d, old);
+			frees_all(d, old);
 		}
 	}
-	sshbuf_mem_free(NULL, 0);
-	sshbuf_mem_free(NULL, MAPPED);
+	frees_all(NULL, 0);
+	frees_all(NULL, MAPPED);
 }
 
 /* Whether d is wiped by the time it is freed, which it is */
@@ -102,10 +111,10 @@ frees(void)
 			wiped();
 		if (to[i] < MAPPED) {
 			watch(d, to[i]);
-			sshbuf_mem_free(d, to[i]);
+			frees_all(d, to[i]);
 			wiped();
 		} else
-			sshbuf_mem_free(d, to[i]);
+			frees_all(d, to[i]);
 	}
 	fake_reset();
 }
