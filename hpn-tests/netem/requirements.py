@@ -177,7 +177,7 @@ def span(t):
 
 @requirement(SHARE, needs=["channels"])
 def together(m, pairs, least):
-    """Sum of the channels' goodput while all run, as a fraction of raw TCP's."""
+    """Goodput of all channels while all run, as a fraction of raw TCP's."""
     t, raw = pairs[0]
     start_s, end_s = span(t)
     start_s += steady_after_s(t.spec)
