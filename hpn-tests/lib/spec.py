@@ -73,16 +73,16 @@ class Path(Checked):
     rtt_us: int = field(Whole(10, 10**7, "us"),
                         "round-trip time without a queue", needed=True)
     cc: str = field(OneOf("cubic", "bbr", "reno"),
-                    "congestion control of both ends; cubic if left out")
+                    "congestion control of both ends; by default cubic")
     tcp_buffers: str = field(
         TCP_BUFFERS,
-        "limit of TCP's buffers, of all hosts or of those named: 512 MiB "
-        "(raised, also if left out), the kernel's own (default) or that of our "
-        "package openssh-bdp-tuning (package)")
+        "maximum of TCP's buffers, of all hosts or of those named: raised (512 "
+        "MiB; used if left out), default (the kernel's), package (that of "
+        "openssh-bdp-tuning)")
     gso: int = field(Flag, "segmentation offload: hosts pass up to 64 KB at "
                      "once to the router, as to a network card")
     queue_bdp: float = field(Number(0, 1000, "BDP"),
-                             "the router's queue; 1 if left out")
+                             "the router's queue; by default 1")
     queue_packets: int = field(
         Whole(1, 10**8, "packets"),
         "instead of queue_bdp: packets in the queue and in flight")
@@ -94,14 +94,14 @@ class Path(Checked):
                      "instead of dropping them")
     changes: list = field(
         Each(List(seconds=SECONDS, fields=change)),
-        "fields of the path that change this long after the first byte; and "
-        "`down` (1 cuts the link, 0 restores it), `clock_s` (steps the clock)")
+        "new values of fields, this long after the first byte; also `down` (1 "
+        "cuts the link, 0 restores it) and `clock_s` (steps the clock)")
     seed: int = field(Whole(1, 2**31),
-                      "of netem's random numbers; 1 if left out")
+                      "of netem's random numbers; by default 1")
     slot_us: int = field(
-        Whole(0, 10**6, "us"), "interval at which the link delivers its "
-        "packets; from rate and RTT if left out")
-    sysctls: dict = field(SYSCTLS, "of hosts; names are those in net/ipv4")
+        Whole(0, 10**6, "us"), "interval at which the link delivers "
+        "packets; by default computed from rate and RTT")
+    sysctls: dict = field(SYSCTLS, "sysctls of hosts, named as in net/ipv4")
 
     def __post_init__(self):
         super().__post_init__()
@@ -173,14 +173,14 @@ class Spec(Path):
                      "data (relay, see lab/guest/relay.py), a ProxyCommand or "
                      "a forwarding", raw=lambda via: via in RELAYED)
     cipher: str = moves(Like(r"[\w@.-]+", f'"{AES}"'),
-                        "as in ssh_config; the default if left out", OPENSSH)
+                        "as in ssh_config; by default ssh's default", OPENSSH)
     ssh_options: list = moves(OPTIONS, "lines of ssh_config", OPENSSH)
     sshd_options: list = moves(OPTIONS, "lines of sshd_config", OPENSSH)
     logins: int = moves(Whole(0, 99), "number of logins before the transfer; "
                         "with 0, only ARP resolves the address", OPENSSH)
-    agent: bool = moves(Flag, "only an agent has the user's key", OPENSSH)
+    agent: bool = moves(Flag, "the user's key is only in an agent", OPENSSH)
     streams: int = moves(
-        Whole(1, 8), "`-X streams=`, of a client of ours", COPIES)
+        Whole(1, 8), "`-X streams=`; needs our client", COPIES)
     shared: bool = moves(Flag, "through a ControlMaster that already runs",
                          COPIES)
     # What else happens

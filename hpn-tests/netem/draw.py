@@ -3,11 +3,11 @@ the direction and whose programs are at the ends. Stock OpenSSH at both ends
 and, if a limit needs it, raw TCP take the same path with the same random seed.
 
 Limits: 0.98 of stock's goodput; where ours receives and the BDP is over 2 MiB,
-also 0.95 of raw TCP's. The rule: on a path with loss or jitter the seeds are 1
-to SEEDS. The ratios' logarithms, paired by seed, have a mean and, by Student's
-t, one-sided bounds of 95 %. A trial passes if the lower bounds reach the
-limits. It fails if an upper bound does not, and is inconclusive otherwise. On
-other paths the lab repeats exactly: one seed, no bounds."""
+also 0.95 of raw TCP's. The rule: a path with loss or jitter has the seeds 1 to
+SEEDS. The ratios, paired by seed, have a geometric mean and lower and upper
+one-sided 95 % confidence bounds (Student's t on the logarithms). A trial passes
+if the lower bounds reach the limits, fails if an upper bound is below its
+limit, and is otherwise inconclusive. Other paths: one seed, no bounds."""
 
 import math
 import random

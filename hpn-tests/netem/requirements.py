@@ -73,8 +73,8 @@ def simple(name, text, what, of, limit=SHARE, form="{:.1%}", **more):
 
 @requirement(SHARE)
 def steady(m, pairs, least):
-    """Rate at which the sender's TCP delivered data after slow start, of raw
-    TCP's."""
+    """Rate at which the sender's TCP delivered data after slow start, as a
+    fraction of raw TCP's."""
     after_s = steady_after_s(pairs[0][0].spec)
     m.at_least("steady part, of raw TCP",
                ratio(pairs, lambda t: t.steady(after_s)), least, "{:.1%}")
@@ -82,10 +82,10 @@ def steady(m, pairs, least):
            f"{ratio(pairs, lambda t: t.goodput(after_s)):.1%}")
 
 
-simple("goodput", "Goodput of the whole transfer, of raw TCP's.",
+simple("goodput", "Goodput of the transfer, as a fraction of raw TCP's.",
        "goodput, of raw TCP", lambda t: t.goodput())
-simple("settled", "Goodput after slow start as the reader saw it, of raw "
-       "TCP's.", "goodput after slow start, of raw TCP",
+simple("settled", "Goodput at the reader after slow start, as a fraction "
+       "of raw TCP's.", "goodput after slow start, of raw TCP",
        lambda t: t.goodput(steady_after_s(t.spec)))
 simple("times", "Goodput of the whole transfer, as a multiple of raw TCP's.",
        "goodput, times raw TCP's", lambda t: t.goodput(), TIMES, "{:.2f}")
@@ -93,8 +93,8 @@ simple("times", "Goodput of the whole transfer, as a multiple of raw TCP's.",
 
 @requirement(SHARE)
 def late(m, pairs, least):
-    """Goodput of the second half of the bytes, of raw TCP's. There, loss
-    decides the rate, and not the random length of slow start."""
+    """Goodput of the second half, as a fraction of raw TCP's. It depends on
+    loss, and not on the random length of slow start."""
     m.at_least("second half, of raw TCP", ratio(pairs, lambda t: t.late()),
                least, "{:.1%}")
     m.note(f"all of it: {ratio(pairs, lambda t: t.goodput()):.1%}")
@@ -111,7 +111,7 @@ def held_up(m, pairs, most):
 
 @requirement(SHARE)
 def full_segments(m, pairs, least):
-    """Mean size of a segment, of a full one."""
+    """Mean size of a segment, as a fraction of a full one's."""
     m.at_least("mean segment, of a full one",
                min(t.mean_segment() for t, _ in pairs), least, "{:.1%}")
 
@@ -160,7 +160,7 @@ def unspent(m, pairs, most):
 
 @requirement(SHARE)
 def stock_window(m, pairs, least):
-    """Goodput, of what stock's window of 2 MiB allows or the path carries."""
+    """Goodput, as a fraction of what stock's window and the path allow."""
     t, raw = pairs[0]
     path = t.spec
     m.at_least("goodput, of 2 MiB a round trip", t.goodput(1.0) /
@@ -177,7 +177,7 @@ def span(t):
 
 @requirement(SHARE, needs=["channels"])
 def together(m, pairs, least):
-    """Goodput of all channels together while all of them run, of raw TCP's."""
+    """Goodput of all channels while all run, as a fraction of raw TCP's."""
     t, raw = pairs[0]
     start_s, end_s = span(t)
     start_s += steady_after_s(t.spec)
@@ -188,7 +188,7 @@ def together(m, pairs, least):
 
 @requirement(SHARE, needs=["channels"])
 def share(m, pairs, least):
-    """Bytes of the slowest channel, of those of the fastest."""
+    """Bytes of the slowest channel, as a fraction of the fastest one's."""
     t, _ = pairs[0]
     start_s, end_s = span(t)
     counts = [c.arrived(end_s) - c.arrived(start_s) for c in t.channels]

@@ -71,14 +71,14 @@ PEERS_HOW = """\
 Each transfer copies 64 MiB at 500 Mbit/s with an RTT of 100 ms, in virtual
 time and without compression. Rates are in MB/s from the first byte to the
 last, slow start included. TCP's buffers are raised to 512 MiB at both ends.
-Stock is OpenSSH 10.0p1. Raw TCP reaches {raw} on the same path. TCP's
-window has grown during the login, so ssh can be faster than raw TCP. All rows
-come from one run. The run fails if ours is below 0.95 of stock's rate. A test
-on loopback compares every byte.
+Stock is OpenSSH 10.0p1, and ours is openssh-bdp built on it. Raw TCP reaches
+{raw} on the same path. TCP's window has grown during the login, so ssh
+can be faster than raw TCP. All rows come from one run, which fails if ours is
+below 0.95 of stock's rate. A test on loopback compares every byte.
 
 "get" is from server to client, "put" from client to server. Our sshd speeds up
 "put", and our ssh "get". In the other direction the peer's own window limits
-the rate. In sftp, the peer's number of outstanding requests also limits it."""
+the rate. With sftp, the number of its outstanding requests limits it too."""
 MODES = """\
 "exec" pipes the data through `cat`. In "many", russh has 256 requests
 outstanding instead of its default 16. For "put", the Go client has four modes:
@@ -90,7 +90,7 @@ outstanding instead of its default 16. For "put", the Go client has four modes:
 
 For "get", "at" is `ReadAt`, and the other three are `WriteTo`. The Go client's
 own limit is 64 requests of 32 KiB, or 2 MiB a round trip. With more requests,
-an upload runs at the path's rate."""
+an upload reaches the path's rate."""
 
 
 def wanted():
@@ -184,10 +184,10 @@ def faults(rows):
     alone = [r for r in rows if not r["stock"]]
     return [
         "Copies with a fault in the middle",
-        "Copies that had wrong or truncated data without an error: "
-        f"{of('ours', both)} with ours, and {of('stock', both)} with stock "
-        "(the first row shows them). With faults that were tried with ours "
-        f"only: {of('ours', alone)}.",
+        "Wrong or truncated data was copied without an error in "
+        f"{of('ours', both)} copies with ours, and {of('stock', both)} with "
+        "stock (first row). Other faults were tried with ours only: "
+        f"{of('ours', alone)} copies had such data.",
         fill("ssh, scp and sftp copy in both directions. A copy must complete "
              "with the same bytes, or fail with a message that names the "
              "cause. The test fails if our programs accept wrong bytes, "
@@ -236,8 +236,8 @@ def sanitized(rows):
     missing = [name for name in OUR_FUZZERS if name not in ran]
     return [
         "Tests and fuzzers under ASan and UBSan",
-        f"{found or 'No'} finding{'s' * (found > 1)} in "
-        f"{sum(r['runs'] or 0 for r in rows):,} runs of tests and fuzzers.",
+        f"{sum(r['runs'] or 0 for r in rows):,} runs of tests and fuzzers had "
+        f"{found or 'no'} finding{'s' * (found != 1)}.",
         *(["Not measured: " + ", ".join(missing)] if missing else []),
         fill("clang builds our programs with ASan and UBSan, and upstream's "
              "tests and fuzzers run on them. The last rows are our own "
@@ -256,14 +256,14 @@ def sanitized(rows):
 # Tools
 
 TOOLS_HOW = """\
-Times are in seconds from Enter to prompt. The link carries {rate} Mbit/s and
-loses no packets. "client" has ours at the client only, "server" at the server
-only. "TCP" is the time in which raw TCP transfers the same bytes, without a
-login.
+Times are elapsed seconds. The link carries {rate} Mbit/s and loses no packets.
+In the column "client", only the client is ours (openssh-bdp), in "server" only
+the server. "TCP" is the time in which raw TCP transfers the same bytes,
+without a login.
 
-The last column gives what limits the step with ours at both ends. For a step
-that the path limits, the time of the same command without data is subtracted
-from the step's time. The rest may take at most 1 / 0.9 of raw TCP's time.
+The last column gives what limits the step with ours at both ends. If the path
+limits a step, the time of the same command without data is subtracted from the
+step's time. The difference may be at most 1 / 0.9 of raw TCP's time.
 TCP's window has grown during the login, so ssh can be faster than raw TCP.
 Round trips include the login's; they are computed from the shortest and the
 longest RTT measured. A step may take at most 1 / 0.97 of stock's time. The
@@ -335,8 +335,8 @@ def tools(rows):
         "rsync, git, backups and other tools over ssh",
         f"With ours at both ends, {sum(g >= 2 for g in gains)} of "
         f"{len(gains)} jobs take at most half of stock's time at 200 ms, and "
-        f"the fastest takes {1 / max(gains):.2f} of it. A job that waits for "
-        "the other end after each request gains only the shorter login. Every "
+        f"the fastest takes {1 / max(gains):.2f} of it. If a job waits for "
+        "the other end after each request, only its login gets shorter. Every "
         f"job takes at most {1 / min(gains):.2f} times stock's time.",
         *([items(["not measured: " + s for s in skipped])] if skipped else []),
         bars(sorted(((what, s["stock"], s["both"]) for what, s in far
@@ -391,9 +391,9 @@ def copies(rows):
         *([items(missed)] if missed else []), bars(lines, "s"),
         fill("Times are in seconds of the whole command, for 1 GB at 1 Gbit/s "
              "x 200 ms, in virtual time. \"one2\" is one stream with seed 2. "
-             "The last column has each figure and its limit. Times include "
-             "ARP. The [benchmark](../../bench/README.md#whole-commands) has "
-             "another run, of another commit and without ARP."),
+             "The last column gives each figure and its limit. Times include "
+             "ARP. The [benchmark](../../bench/README.md#whole-commands) is of "
+             "another commit and without ARP."),
         grid(["what", "path ", "seconds ", "measured "], [
             [title(r), "; ".join(r["paths"]).replace("untouched", "default"),
              ", ".join(f"{key} {s:.1f}" for key, s in r["seconds"].items()),

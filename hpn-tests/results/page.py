@@ -2,7 +2,7 @@
 peers.json and so on, and README.md, their list; or checks that they are
 written. page.py collect PART: makes that file first, of what the tests left:
 interop, load, faults, upstream, sanitized, fuzz, tools, random or copies.
-The first paragraph of a page is its verdict."""
+The first paragraph of a page is its summary."""
 
 import os
 import sys
@@ -31,9 +31,9 @@ PAGES = {
 INDEX = """\
 # Results
 
-Each page begins with its verdict. The [benchmark](../../bench/README.md) has
-rates over ten links and times of whole commands. Programs write all these
-pages: do not edit them.
+Each page begins with its summary. "Ours" is openssh-bdp, "stock" unmodified
+OpenSSH. The [benchmark](../../bench/README.md) gives rates over ten links and
+times of whole commands. Programs write all these pages: do not edit them.
 
 ## Current code
 
@@ -44,7 +44,7 @@ pages: do not edit them.
 
 {older}"""
 TABLE = """\
-| page | verdict | made by |
+| page | summary | made by |
 |---|---|---|
 """
 
@@ -67,10 +67,10 @@ def since(name):
 
 
 def doubt(name):
-    """What the verdict of a page begins with if the code has changed."""
+    """What the summary of a page begins with if the code has changed."""
     run = run_of(name)
     return f"Measured at {run['commit']} ({run['day']}), before the current " \
-        "code: " if since(name) else ""
+        "code. " if since(name) else ""
 
 
 def notes(names):

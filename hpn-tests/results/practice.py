@@ -7,10 +7,10 @@ BUFFERS = {"package": "those of the package openssh-bdp-tuning (64 MiB)",
            "raised": "raised to 512 MiB"}
 ENDS = ("stock", "client", "server", "both")
 HOW = """\
-Times are in seconds from Enter to prompt at 1 Gbit/s x 200 ms without loss.
-"client" has ours at the client only, "server" at the server only. In every
-column, TCP's buffers at both ends are {buffers}. "TCP" is the time in which
-raw TCP transfers the same bytes, without a login."""
+Times are elapsed seconds at 1 Gbit/s x 200 ms without loss. In the column
+"client", only the client is ours (openssh-bdp), in "server" only the server.
+TCP's buffers at both ends are {buffers}. "TCP" is the time in which raw TCP
+transfers the same bytes, without a login."""
 
 
 def measured(rows, tool):
@@ -56,8 +56,8 @@ def rsync(rows):
         "With ours at both ends and an RTT of 200 ms, the upload of a large "
         f"file is {gain(by['file up']):.1f} times as fast, and the download "
         f"{gain(by['file down']):.1f} times. A tree of small files is "
-        f"{gain(by['tree up']):.1f} times as fast. rsync pipelines small "
-        "files itself, so only the login gets shorter. " + in_all(row),
+        f"{gain(by['tree up']):.1f} times as fast. rsync itself pipelines "
+        "small files, so only the login gets shorter. " + in_all(row),
         "A patched server speeds up uploads, and a patched client downloads.",
         steps, row, """\
     rsync -a tree/ host:tree/                          # ssh of our packages
@@ -92,9 +92,9 @@ def backups(rows):
         f"{gain(create):.1f} times as fast, and reads it "
         f"{gain(extract):.1f} times as fast.",
         "For a backup over a long path, choose a tool that keeps much data in "
-        "flight, such as borg. At a92e744, restic's backup over sftp gained "
-        "nothing (692 s with stock, 690 s with ours): it waits a round trip "
-        "for each write of 32 KiB.",
+        "flight, such as borg. At a92e744, restic's backup over sftp took 690 "
+        "s with ours and 692 s with stock, as restic waits a round trip for "
+        "each write of 32 KiB.",
         steps_of(row), row, """\
     borg create --rsh /opt/openssh-bdp/bin/ssh host:repo::monday ~
     ssh host 'pg_dump base' > base.sql""")

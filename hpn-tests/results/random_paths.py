@@ -22,25 +22,25 @@ A trial's number determines its path, tool and ends. The trials are stratified:
 
 The rest is random: the rate (5 Mbit/s to 1 Gbit/s), the RTT (5 to 600 ms),
 jitter (in about one trial of 12), queue, congestion control, tool and
-direction. If ours receives, the sender is ours or stock at random; if stock
-receives, the sender is ours. Stock at both ends and raw TCP take the same path
-with the same random seed.
+direction. If ours (openssh-bdp) receives, the sender is ours or stock
+(unmodified OpenSSH) at random; if stock receives, the sender is ours. Stock at
+both ends and raw TCP take the same path with the same random seed.
 
 The limits and the rule were fixed before measuring. Goodput must be at least
 0.98 of stock's. If ours receives and the BDP is over 2 MiB, goodput must also
 be at least 0.95 of raw TCP's. A trial with loss or jitter consists of runs
 with the seeds 1 to 8. (There were five seeds until seven trials without loss
 or jitter had been measured.) For such a trial, the tables give the geometric
-mean of the ratios, paired by seed. Brackets give its one-sided bounds of 95 %
-(Student's t of the logarithms). The trial passes if the lower bounds reach the
-limits. It fails if an upper bound is below its limit. Otherwise it is
-inconclusive. Without loss or jitter the lab repeats exactly, so a trial is one
-run without bounds. No result is replaced by a second measurement. Wrong bytes,
-an error or a leftover process is a failure.
+mean of the ratios, paired by seed. Brackets give its lower and upper one-sided
+95 % confidence bounds (Student's t on the logarithms). The trial passes if the
+lower bounds reach the limits. It fails if an upper bound is below its limit.
+Otherwise it is inconclusive. Without loss or jitter the lab repeats exactly, so
+a trial is one run without bounds. No result is replaced by a second
+measurement. Wrong bytes, an error or a leftover process is a failure.
 
 "Bound" is the fraction of the link's rate that the receiver's window or
-stock's 64 requests allow; no limit applies to it. "Memory" is the peak of an
-end less stock's peak."""
+stock's 64 requests allow; no limit applies to it. "Memory" is an end's peak
+memory less stock's."""
 RESULTS = ("fail", "inconclusive", "pass")
 # Of a trial that ended with an error
 NOTHING = {"of": {}, "mb_s": {}, "memory_mib": "", "left": []}

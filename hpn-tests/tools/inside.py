@@ -41,7 +41,7 @@ def wrap(tree):
 
 
 def timed(step):
-    """Seconds from Enter to prompt."""
+    """Elapsed seconds of a step."""
     with open(tools.out("client.log"), "ab+") as log:
         log.write(f"{shlex.join(step.argv)}\n".encode())
         log.flush()

@@ -25,7 +25,7 @@ class StepError(Exception):
 
 @dataclass
 class Step:
-    """One command, from Enter to prompt. Round trips limit it with ours at
+    """One command. Round trips limit it with ours at
     both ends, unless it has one of the last two."""
     name: str
     what: str                       # what it does

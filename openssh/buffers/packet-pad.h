@@ -5,9 +5,9 @@
 #define PACKET_PAD_H
 
 /*
- * Fills p with len random bytes, to pad a packet of channel data. It calls
- * arc4random(3) for a page at once, as each call is a system call with glibc.
- * It never returns a byte twice.
+ * Fills `p` with `len` random bytes, to pad a packet of channel data. Gets them
+ * from arc4random(3) a page at a time, as each call is a system call with
+ * glibc. Never uses a byte twice.
  */
 void	 packet_pad(u_char *p, size_t len);
 

@@ -5,16 +5,16 @@
 #define POLY1305_EVP_H
 
 /*
- * Poly1305 of bulk data by OpenSSL, with the CPU's vector instructions. Before
+ * Computes Poly1305 of bulk data with OpenSSL's vector instructions. Before
  * login, and for short packets, upstream's code is used.
  */
 
-/* Lets OpenSSL compute it from now on. */
+/* Makes poly1305_evp_auth() use OpenSSL from now on. */
 void	 poly1305_evp_enable(void);
 
 /*
- * Computes the tag of len bytes at m with a one-time key, as poly1305_auth()
- * does. Cannot fail: if OpenSSL does, upstream's code is used.
+ * Computes the tag of `len` bytes at `m` with a one-time key, as
+ * poly1305_auth() does. Cannot fail: if OpenSSL fails, upstream's code is used.
  */
 void	 poly1305_evp_auth(u_char tag[POLY1305_TAGLEN], const u_char *m,
 	    size_t len, const u_char key[POLY1305_KEYLEN]);

@@ -7,16 +7,16 @@
 /*
  * The memory of large sshbufs. Only sshbuf.c includes this.
  *
- * From SSHBUF_MAP_MIN bytes on, a buffer is a mapping of its own. Then growth
- * copies nothing, pages take memory only when written to, and no old copy has
- * to be wiped.
+ * A buffer of SSHBUF_MAP_MIN bytes or more is a mapping of its own. Its growth
+ * copies nothing, its pages take memory only when written to, and no old copy
+ * has to be wiped.
  */
 #define SSHBUF_MAP_MIN	(1024 * 1024)
 
 /*
- * Resizes an allocation from osize to nsize bytes, as recallocarray(3) does:
- * unused memory is wiped or unmapped, new memory is zero. Returns the memory,
- * or NULL if there is none; `old` is then unchanged.
+ * Resizes `old` from `osize` to `nsize` bytes, as recallocarray(3) does: unused
+ * memory is wiped or unmapped, new memory is zero. Returns the new memory. On
+ * failure, returns NULL and leaves `old` unchanged.
  */
 void	*sshbuf_mem_resize(void *old, size_t osize, size_t nsize);
 

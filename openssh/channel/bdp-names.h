@@ -13,12 +13,12 @@
 #define BDP_DOMAIN		"openssh-bdp"
 
 /*
- * Announced in EXT_INFO (RFC 8308), version "0": the sender's read-ahead for a
- * channel does not grow with its credit.
+ * Announced in EXT_INFO (RFC 8308), version "0": how far this end reads ahead
+ * for a channel does not depend on its credit.
  */
 #define BDP_BOUNDED_INPUT	"bounded-input@" BDP_DOMAIN
 
-/* In kex->flags: the peer has announced this. */
+/* A bit of kex->flags: the peer has announced BDP_BOUNDED_INPUT. */
 #define KEX_HAS_BOUNDED_INPUT	0x10000
 
 #endif /* BDP_NAMES_H */

@@ -12,17 +12,17 @@
 
 struct Channel;
 
-/* In c->sender. It is tried once, whether it works or not. */
+/* Bits of c->sender: the pipe was enlarged, or could not be. */
 #define CHANNEL_OUTPUT_ENLARGED	1
 #define CHANNEL_INPUT_ENLARGED	2
 
-/* Enlarges the pipe to the channel's consumer, if the consumer lags. */
+/* Enlarges the pipe to the channel's consumer, if that is slow. */
 void	 channel_pipe_output(struct Channel *c);
 
 /*
- * Enlarges the pipe from the channel's source, if data goes only this way. A
- * source that answers requests, such as sftp-server, would then write more than
- * fits into the CPU's cache: scp was 10 % slower.
+ * Enlarges the pipe from the channel's source, if the peer sends no data. With
+ * a larger pipe, a source that answers requests, such as sftp-server, writes
+ * more than fits into the CPU's cache: scp was 10 % slower.
  */
 void	 channel_pipe_input(struct Channel *c);
 

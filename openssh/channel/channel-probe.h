@@ -5,20 +5,19 @@
 #define CHANNEL_PROBE_H
 
 /*
- * Probes the peer for the RTT where the socket's RTT does not cover the whole
- * path. The replies go to ssh->inband (ssh-rtt.h). The first probe is sent when
- * the first bulk channel opens. Later, its reply would wait for data in the
- * peer's socket, and a short path would look long.
+ * Sends the peer probes for the RTT, as the socket's RTT may not cover the
+ * whole path. ssh->inband (ssh-rtt.h) has the results. The first probe is sent
+ * when the first bulk channel opens. Later, its reply would wait behind data in
+ * the peer's socket, and a short path would look long.
  */
 
 struct Channel;
 struct ssh;
 
 /*
- * For sshd: call this before the opening of a channel is confirmed. Sends a
- * probe if this is the first channel that may carry bulk data. After the
- * confirmation, the client is busy: it runs xauth or sends data, so its reply
- * would be late.
+ * For sshd: call this before a channel's opening is confirmed. Sends a probe if
+ * this is the first channel that may carry bulk data. Later, the client's reply
+ * would be delayed: after the confirmation it runs xauth or sends data.
  */
 void	 channel_probe_at_open(struct ssh *ssh, struct Channel *c);
 
@@ -30,8 +29,8 @@ void	 channel_probe_turn(struct ssh *ssh, struct Channel *c);
 
 /*
  * For sshd, where replies to probes and to other global requests look alike:
- * records a reply of this type. Other types are replies to channel requests,
- * and are ignored. serverloop.c counts requests in ssh->inband.asked.
+ * records a reply of `type`. Ignores types of replies to channel requests.
+ * serverloop.c counts requests in ssh->inband.asked.
  */
 void	 channel_probe_replied(struct ssh *ssh, int type);
 

@@ -6,12 +6,12 @@
 
 #include <sys/types.h>
 
-/* Makes the kernel take channels' data early, but not too much of it. */
+/* Writes channels' data early, but limits how much the kernel holds. */
 
 struct Channel;
 struct ssh;
 
-/* In c->sender: the channel has had a loop iteration. */
+/* A bit of c->sender: the channel has had a loop iteration. */
 #define CHANNEL_SENDER_BEGUN	4
 
 /*
@@ -22,10 +22,10 @@ struct ssh;
 void	 channel_sender_turn(struct ssh *ssh, struct Channel *c);
 
 /*
- * Returns 1 if the connection should be written to in this iteration, although
- * poll(2) does not report it as writable: otherwise the last third of a full
- * TCP send buffer would stay unused. Returns 0 if less than 4 KiB wait to be
- * written, or if the kernel has 4 KiB or more unsent, or does not say.
+ * Returns 1 if the connection should be written to although poll(2) does not
+ * report it as writable, so that the last third of the TCP send buffer is used.
+ * Returns 0 if less than 4 KiB wait to be written, or if the kernel has 4 KiB
+ * or more unsent, or does not report it.
  */
 int	 channel_sender_early(struct ssh *ssh);
 

@@ -17,9 +17,9 @@ struct channel_window;		/* of a channel */
 struct channel_windows;		/* of a connection */
 
 /*
- * For a connection without channels: what its windows have beyond stock's is
- * at most max bytes in all, less one stock window. With 0, windows keep their
- * initial size.
+ * Limits the windows of a connection that has no channels. What all windows
+ * have beyond stock's is at most `max` bytes less one stock window. If `max` is
+ * 0, windows keep their initial size.
  */
 void	 channel_windows_limit(struct ssh *ssh, u_int max);
 
@@ -28,8 +28,8 @@ void	 channel_windows_free(struct ssh *ssh);
 
 /*
  * Returns 1 if the channel's window may follow the path: the channel may carry
- * bulk data, and the peer's input buffer can take it. Creates the windows of
- * the connection if it has none.
+ * bulk data, and the peer's input buffer can hold it. Creates the windows of a
+ * connection that has none.
  */
 int	 channel_window_may_follow(struct ssh *ssh, const struct Channel *c);
 

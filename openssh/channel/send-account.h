@@ -10,9 +10,8 @@
 
 /*
  * The account of a channel's sender: what it sent and what it waited for. Pure:
- * the caller samples the channel once in a loop iteration, and reports what it
- * waits for until the next sample. Times are us of a clock that never steps
- * back.
+ * once in a loop iteration, the caller reports what the sender waits for until
+ * the next report. Times are us of a clock that never steps back.
  */
 
 enum send_why {
@@ -24,7 +23,7 @@ enum send_why {
 
 struct send_account {
 	uint64_t bytes;			/* sent */
-	enum send_why why;		/* what it waits for since at_us */
+	enum send_why why;		/* the last sample: what it waits for */
 	uint64_t at_us;			/* time of the last sample; 0: none */
 	uint64_t spent_us[SEND_WHYS];	/* time waited, up to the last byte */
 	uint64_t idle_us;		/* without data since the last byte */
@@ -34,7 +33,7 @@ struct send_account {
 void	 send_account_look(struct send_account *a, enum send_why why,
 	    uint64_t now_us);
 
-/* Records that len bytes were sent. */
+/* Records that `len` bytes were sent. */
 void	 send_account_sent(struct send_account *a, size_t len);
 
 /*

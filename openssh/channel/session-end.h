@@ -12,15 +12,15 @@ struct Channel;
 struct ssh;
 
 /*
- * Detects lost input or output of a session, for ssh's exit status. "Output" is
- * data from the peer for standard output and error.
+ * Detects lost input or output of a session, for ssh's exit status. The output
+ * is the data from the peer for standard output and standard error.
  */
 
 /*
  * `error` is the errno of a read of `fd`, the input of a channel. Returns 0 if
- * it ends the input like an end of file: a terminal or local program has gone,
- * or the descriptor is not open for reading, as under nohup or in a daemon.
- * Otherwise returns `error`.
+ * the error counts as an end of file: a terminal or local program has gone, or
+ * `fd` is not open for reading, as under nohup or in a daemon. Otherwise
+ * returns `error`.
  */
 int	 session_read_errno(int fd, int error);
 
@@ -37,18 +37,17 @@ int	 session_write_errno(int fd, int error);
 char	*session_failure(const struct Channel *c);
 
 /*
- * Reports a failure to an ssh whose session shares the master's connection.
- * Appends a message of `type`, which that ssh does not expect, to the output of
- * its control channel. Any OpenSSH then prints the text of this message and
- * exits with 255.
+ * For a master: reports a failure to the ssh whose session is `c`. Appends a
+ * message of `type`, which that ssh does not expect, to its control channel.
+ * Any OpenSSH then prints the text of this message and exits with 255.
  */
 void	 session_report_failure(struct ssh *ssh, const struct Channel *c,
 	    u_int type);
 
 /*
- * Call this if the connection has ended before the channel of a session was
- * closed. If all output has come, writes the rest of it until that is done or
- * fails, or until *stop is not 0. Returns 1 if output was lost, else 0.
+ * Call this if the connection has ended before a session's channel was closed.
+ * If all output has come, writes the rest of it, until a write fails or *stop
+ * is not 0. Returns 1 if output was lost, else 0.
  */
 int	 session_output_lost(const struct ssh *ssh, struct Channel *c,
 	    const volatile sig_atomic_t *stop);

@@ -16,9 +16,9 @@
 #include "sftp-conn.h"
 
 /*
- * A copy as a tree of items, which are files and directories. Items are
- * started, and reported to the user, in the order in which stock copies them.
- * Several are in progress at once.
+ * A copy is a tree of items: files and directories. Items are started, and
+ * reported to the user, in the order in which stock copies them. Several are in
+ * progress at once.
  */
 
 struct item;
@@ -32,8 +32,8 @@ extern volatile sig_atomic_t interrupted;	/* 1: by the user */
 
 enum copy_kind {
 	COPY_GET,		/* from the server of stream 0 */
-	COPY_PUT,		/* to it */
-	COPY_CROSS		/* from that of stream 0 to that of stream 1 */
+	COPY_PUT,		/* to the server of stream 0 */
+	COPY_CROSS		/* from server of stream 0 to that of 1 */
 };
 
 enum item_state {
@@ -42,23 +42,23 @@ enum item_state {
 	ITEM_DONE
 };
 
-/* The operations of a kind of item. None blocks. NULL: nothing */
+/* The operations of a kind of item. They never block. NULL: no operation */
 struct item_ops {
-	size_t	 size;		/* bytes: struct file, for instance */
+	size_t	 size;		/* bytes of its struct, such as struct file */
 
-	/* Starts it. */
+	/* Starts the item. */
 	void	(*start)(struct item *item);
 
 	/*
-	 * Sends one request, or several that belong together, over a stream.
-	 * Returns 1 if it did, and 0 if it has nothing for that stream now.
+	 * Sends a request, or several that belong together, on stream `s`.
+	 * Returns 1, or 0 if the item has no request for `s` now.
 	 */
 	int	(*send)(struct item *item, struct stream *s);
 
 	/* Handles the end of a child. */
 	void	(*child)(struct item *item);
 
-	/* Handles the loss of a stream; NULL: the user interrupts. */
+	/* Handles the loss of stream `lost`, or ^C if this is NULL. */
 	void	(*stop)(struct item *item, const struct stream *lost);
 };
 
@@ -68,23 +68,23 @@ struct item {
 	const struct item_ops *ops;
 	struct copy *copy;
 	struct item *parent;	/* the directory that it is in; NULL: none */
-	struct items children;	/* those that have not been reported */
-	struct item *cursor;	/* none before it is pending; NULL: the first */
+	struct items children;	/* that have not been reported */
+	struct item *cursor;	/* where pending ones start; NULL: the first */
 	TAILQ_ENTRY(item) sibling;
-	TAILQ_ENTRY(item) entry;	/* in copy->sending, */
-	int queued;		/* if this is 1 */
+	TAILQ_ENTRY(item) entry;	/* in copy->sending */
+	int queued;		/* 1: it is in copy->sending */
 	enum item_state state;
 	char *src, *dst;	/* paths */
 	Attrib a;		/* attributes of src */
 	u_int depth;		/* directories above it */
-	u_int pending;		/* items not started: it and those below */
+	u_int pending;		/* items not started, at and below it */
 	u_int running;		/* children that have not ended */
 	u_int inflight;		/* requests that have not been answered */
-	char *why;		/* message: why it was not copied; or NULL */
+	char *why;		/* why it was not copied, or NULL */
 	int failed;		/* 1: it, or an item below, was not copied */
 	int counted;		/* 1: it counts in copy->open */
-	u_int others;		/* what copy->open was before it counted */
-	int ready;		/* 1: its target is there */
+	u_int others;		/* copy->open before this item counted */
+	int ready;		/* 1: its target exists */
 	int announce;		/* 1: its name is to be printed */
 	int metered;		/* 1: it has a progress meter */
 	uint64_t size;		/* bytes, for the meter */
@@ -107,21 +107,21 @@ struct copy {
 	u_int open;		/* items that hold or await a handle or fd */
 	u_int open_max;		/* its current limit */
 	u_int open_limit;	/* its upper limit */
-	u_int descriptors;	/* that it may use */
-	int refused;		/* 1: one was deferred, and none opened since */
+	u_int descriptors;	/* number that it may use */
+	int refused;		/* 1: one was refused, none granted since */
 	u_int unreported;	/* items that ended, but are not reported */
 	struct item *metered;	/* the item whose meter is shown, or NULL */
-	u_int most;		/* streams that it may have */
-	int wants_more;		/* 1: more streams are of use, */
-	int no_more;		/* 1: but no other can be started */
+	u_int most;		/* maximum number of streams */
+	int wants_more;		/* 1: more streams would help */
+	int no_more;		/* 1: no more streams can be started */
 	int stopping;		/* 1: the user has interrupted */
 };
 
 extern const struct item_ops copy_dir_ops, copy_file_ops;
 
 /*
- * Creates an item, and adds it to its parent after the child `after`, or if
- * that is NULL as its last child.
+ * Creates an item. Makes it a child of `parent`, after the child `after`, or as
+ * the last child if `after` is NULL.
  */
 struct item *copy_item_new(struct copy *copy, struct item *parent,
 	    struct item *after, const struct item_ops *ops, const char *src,
@@ -130,13 +130,13 @@ struct item *copy_item_new(struct copy *copy, struct item *parent,
 /* Returns the first item that is pending, or NULL. */
 struct item *copy_item_first_pending(struct copy *copy);
 
-/* Returns the item that is reported next; prints directories on the way. */
+/* Returns the item to report next; prints directories that precede it. */
 struct item *copy_item_front(struct copy *copy);
 
 /* Starts an item. */
 void	 copy_item_start(struct item *item);
 
-/* Records that an item may have something to send, or has not. */
+/* Records that an item may have requests to send, or has none. */
 void	 copy_item_queue(struct item *item);
 void	 copy_item_unqueue(struct item *item);
 
@@ -154,8 +154,8 @@ void	 copy_item_fail(struct item *item, const char *fmt, ...)
 void	 copy_item_end(struct item *item);
 
 /*
- * Tells all items in progress that a stream is lost; NULL: the user interrupts,
- * so items that are not started are dropped.
+ * Tells all items in progress that stream `lost` is lost. NULL stands for ^C:
+ * items that are not started are dropped.
  */
 void	 copy_item_stop(struct copy *copy, const struct stream *lost);
 
@@ -171,7 +171,7 @@ void	 copy_item_free(struct item *item);
  */
 int	 copy_item_claim(struct item *item, const struct stat *st);
 
-/* Records that an item opens a handle or descriptor, or has closed it. */
+/* Records that an item opens, or has closed, a handle or descriptor. */
 void	 copy_item_opened(struct item *item);
 void	 copy_item_closed(struct item *item);
 
@@ -180,19 +180,19 @@ void	 copy_item_granted(struct copy *copy);
 
 /*
  * Records that a handle or descriptor was refused to an item while `others`
- * were open. Returns 1 if the item is to be deferred until fewer are open, and
- * 0 if the refusal is final, as with `others` 0.
+ * were open. Returns 1 if the item is to be deferred until fewer are open, or 0
+ * if the refusal is final. It is final if `others` is 0.
  */
 int	 copy_item_refused(struct item *item, u_int others);
 
 /*
- * Handles the failure (errno) to open a local path. Returns 1 if the item is to
- * be deferred. Otherwise it has failed; `what` is for the message.
+ * Handles errno after a failure to open a local path. Returns 1 if the item is
+ * to be deferred, or 0 if it has failed. `what` begins the error message.
  */
 int	 copy_item_not_opened(struct item *item, const char *what,
 	    const char *path);
 
-/* Sets the times of a local path, if a has them. Returns as utimes(2) does. */
+/* Sets the times of a local path, if `a` has any. Returns as utimes(2) does. */
 int	 copy_times(const char *path, const Attrib *a);
 
 #endif /* COPY_ITEM_H */

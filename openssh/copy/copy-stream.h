@@ -13,7 +13,7 @@
  * each reply is passed to its request.
  */
 
-/* A server's name for an open file; p is NULL if there is none. */
+/* A server's name for an open file. `p` is NULL if none is open. */
 struct handle {
 	u_char *p;
 	size_t len;
@@ -40,21 +40,21 @@ struct request {
 	RB_ENTRY(request) entry;
 	u_int id;
 	u_char want;		/* type of the reply on success */
-	struct item *item;	/* what it is for */
+	struct item *item;	/* for which it was sent */
 	struct stream *stream;
-	size_t at;		/* its offset in stream->out, at first */
+	size_t at;		/* its offset in stream->out when it was made */
 	uint64_t offset;	/* of a READ or WRITE, in bytes */
-	size_t len;		/* bytes of data that it asks for or sends */
+	size_t len;		/* bytes of data to read or to write */
 	u_int others;		/* handles open when this OPEN was sent */
-	double sent_s;		/* when it was made */
-	copy_got *got;		/* the request is freed afterwards */
+	double sent_s;		/* time when it was made */
+	copy_got *got;		/* called before the request is freed */
 };
 
 RB_HEAD(requests_by_id, request);
 
 enum stream_state {
-	STREAM_OPENING,		/* no SSH_FXP_VERSION from its server */
-	STREAM_UNCHECKED,	/* it may not have the same files */
+	STREAM_OPENING,		/* waits for SSH_FXP_VERSION */
+	STREAM_UNCHECKED,	/* its server may not have the same files */
 	STREAM_UP,
 	STREAM_LOST
 };
@@ -69,26 +69,26 @@ struct stream {
 	size_t in_at, in_end;	/* offsets of the first byte and the end */
 	struct requests_by_id requests;
 	u_int outstanding;	/* number of requests without a reply */
-	u_int handles;		/* requested or open */
-	u_int granted;		/* that it has */
-	u_int proven;		/* most of these at a time */
+	u_int handles;		/* number requested or open */
+	u_int granted;		/* number open */
+	u_int proven;		/* largest number open at a time */
 	uint64_t unrequested;	/* bytes of the files that began on it */
-	double since_s;		/* when it was started, or last sent anything */
-	struct sftp_conn *limited;	/* whose limit (-l) counts for it */
-	int close_late;		/* 1: a CLOSE waits for what is before it */
+	double since_s;		/* time of its start, or of its last data */
+	struct sftp_conn *limited;	/* session with its limit (-l) */
+	int close_late;		/* 1: a CLOSE waits for earlier replies */
 };
 
 /*
- * Creates the stream of a session. Its descriptors do not block until
+ * Creates the stream of a session. The session's descriptors do not block until
  * stream_free(). An additional stream sends SSH_FXP_INIT, and is open when its
  * server has sent SSH_FXP_VERSION.
  */
 struct stream *stream_new(struct sftp_conn *conn, u_int index, int primary);
 
-/* Frees a stream, which has no outstanding requests. NULL is fine. */
+/* Frees a stream without outstanding requests. NULL is fine. */
 void	 stream_free(struct stream *s);
 
-/* Sends as much as the descriptor accepts. Returns 0, or -1 if it was lost. */
+/* Sends what the descriptor accepts. Returns 0, or -1 if `s` was lost. */
 int	 stream_write(struct stream *s);
 
 /*
@@ -98,8 +98,8 @@ int	 stream_write(struct stream *s);
 int	 stream_read(struct stream *s);
 
 /*
- * Records that the stream is lost, for a reason (NULL: print none). Answers all
- * outstanding requests with `lost` set.
+ * Records that the stream is lost, and prints the reason `why` unless it is
+ * NULL. Answers all outstanding requests with `lost` set.
  */
 void	 stream_lose(struct stream *s, const char *why);
 
@@ -109,28 +109,27 @@ void	 handle_take(struct handle *h, const struct reply *reply);
 /* Frees a handle, if there is one. */
 void	 handle_free(struct handle *h);
 
-/* The fields of a request after its id, in order: 0 if its type has none */
+/* The fields of a request after its id, in order. Unused ones are 0. */
 struct body {
 	const char *extension;	/* name of an EXTENDED request */
-	const char *path;	/* either this, */
-	const struct handle *h;	/* or this */
+	const char *path;	/* NULL if `h` is used */
+	const struct handle *h;	/* NULL if `path` is used */
 	u_int flags;		/* SSH2_FXF_*: of an OPEN */
-	const Attrib *a;	/* of an OPEN (NULL: none), or to be set */
+	const Attrib *a;	/* of an OPEN or SETSTAT; NULL: none */
 	uint64_t offset;	/* of a READ, WRITE or check-file-handle */
-	size_t len;		/* bytes from there */
-	const u_char *data;	/* len bytes, of a WRITE */
+	size_t len;		/* bytes from `offset` on */
+	const u_char *data;	/* `len` bytes, of a WRITE */
 };
 
 /*
- * Appends a request of a type to the stream's send buffer, for an item whose
- * got() handles the reply, and counts it in item->inflight. Never blocks or
- * fails.
+ * Appends a request of `type` for `item` to the stream's send buffer, and
+ * counts it in item->inflight. `got` handles the reply. Never blocks or fails.
  */
 void	 copy_send(struct stream *s, struct item *item, u_char type,
 	    copy_got *got, const struct body *b);
 
 /*
- * The same for a WRITE of up to len bytes of a local file, from an offset.
+ * The same for a WRITE of up to `len` bytes of a local file, from `offset` on.
  * Returns the number of bytes read. If this is 0 (end of file) or -errno (read
  * error), nothing is sent.
  */
@@ -140,14 +139,14 @@ ssize_t	 copy_send_file(struct stream *s, struct item *item, copy_got *got,
 /*
  * copy-more.c: additional streams of a connection (-X streams=N). They are
  * started for the first copy that can use them, and serve later copies. Each is
- * used after a check that it has the same files as the primary. If one fails,
- * the copy continues without it.
+ * used after a check that its server has the same files as the primary's. If
+ * one fails, the copy continues without it.
  */
 
-/* Returns their state, or NULL if no copy_program*() was called before. */
+/* Returns the streams' state, or NULL without an earlier copy_program*(). */
 struct copy_more *copy_more_new(void);
 
-/* Ends them; NULL is fine. */
+/* Ends the streams and frees their state. NULL is fine. */
 void	 copy_more_free(struct copy_more *more);
 
 /*

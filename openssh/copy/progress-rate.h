@@ -16,7 +16,7 @@
 /* Minimum seconds between two samples */
 #define PROGRESS_RATE_STEP_S	0.5
 
-/* Samples in PROGRESS_RATE_S, and one on either side */
+/* Number of samples in PROGRESS_RATE_S, plus one on either side */
 #define PROGRESS_RATE_SAMPLES	12
 
 struct progress_rate {
@@ -31,9 +31,10 @@ struct progress_rate {
 void	 progress_rate_init(struct progress_rate *p);
 
 /*
- * Records that `bytes` bytes have been transferred by now_s. Returns the rate
- * (bytes/s) since the latest call at least PROGRESS_RATE_S ago, or since the
- * first call. Returns 0 if no bytes came or no time has passed.
+ * Records that `bytes` bytes have been transferred at now_s. Returns the mean
+ * rate (bytes/s) since the latest call that is at least PROGRESS_RATE_S old, or
+ * since the first call if none is. Returns 0 if no bytes came or no time has
+ * passed.
  */
 uint64_t progress_rate(struct progress_rate *p, double now_s,
 	    uint64_t bytes);

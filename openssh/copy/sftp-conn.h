@@ -12,31 +12,31 @@
 #include "sftp-inflight.h"
 
 /*
- * The copy engine for scp, sftp and sftp-client.c: sessions, copies, options,
- * requests that are sent with SSH_FXP_INIT, and additional streams.
+ * The copy engine, for scp, sftp and sftp-client.c: sessions, copies, options,
+ * requests sent with SSH_FXP_INIT, and additional streams.
  */
 
 struct copy_ahead;
 struct copy_more;
 struct sshbuf;
 
-/* Flags of sftp_download() and the like: 0 or 1; resume and print: also 2 */
+/* Flags of sftp_download() and the like: 0 or 1; `resume`, `print`: also 2 */
 struct copy_flags {
 	int preserve, resume, fsync, inplace, print, follow;
 };
 
-/* Value of `resume` besides 0 and 1: keep the part equal to the source (-Z) */
+/* Third value of `resume` (-Z): keep the part that equals the source */
 #define COPY_RESUME_CHECKED	2
 
 /* An sftp session. Only sftp-client.c and the copy engine access it. */
 struct sftp_conn {
 	int fd_in;		/* descriptor for replies */
 	int fd_out;		/* descriptor for requests */
-	u_int download_buflen;	/* bytes of data of a READ */
+	u_int download_buflen;	/* bytes of data in the reply to a READ */
 	u_int upload_buflen;	/* bytes of data in a WRITE */
 	u_int num_requests;	/* requests in flight, for upstream's loops */
-	u_int version;		/* of the protocol */
-	u_int msg_id;		/* of the next request */
+	u_int version;		/* version of the protocol */
+	u_int msg_id;		/* id of the next request */
 	u_int exts;		/* SFTP_EXT_*: what the server supports */
 #define SFTP_EXT_POSIX_RENAME		0x00000001
 #define SFTP_EXT_STATVFS		0x00000002
@@ -53,12 +53,12 @@ struct sftp_conn {
 	struct bwlimit bwlimit_in, bwlimit_out;
 
 	struct sftp_inflight depth;	/* bytes that may be in flight */
-	struct copy_ahead *ahead;	/* sent with SSH_FXP_INIT, or NULL */
+	struct copy_ahead *ahead;	/* first requests, or NULL */
 	struct copy_more *more;	/* additional streams, or NULL */
-	uint64_t handles;	/* most open, by limits@openssh.com; 0: none */
+	uint64_t handles;	/* limit by limits@openssh.com; 0: none */
 };
 
-/* copy-engine.c: what sftp_download() and so on do with version 3 */
+/* copy-engine.c: what sftp_download() etc. do with protocol version 3 */
 
 /* Initializes the engine's state of a connection whose options are set. */
 void	 copy_conn_init(struct sftp_conn *conn, u_int num_requests);
@@ -67,9 +67,9 @@ void	 copy_conn_init(struct sftp_conn *conn, u_int num_requests);
 void	 copy_conn_free(struct sftp_conn *conn);
 
 /*
- * Copies the file src to dst. Each is at the server of the connection from or
- * to, or local if this is NULL. a has attributes of a remote src; NULL: request
- * them. Returns 0, or -1 after an error that it has logged.
+ * Copies the file `src` to `dst`. `from` and `to` are the connections to their
+ * servers; NULL: a local file. `a` has the attributes of a remote `src`; NULL:
+ * they are requested. Logs an error and returns -1, or returns 0.
  */
 int	 copy_run_file(struct sftp_conn *from, struct sftp_conn *to,
 	    const char *src, const char *dst, const Attrib *a,
@@ -87,51 +87,52 @@ int	 copy_run_tree(struct sftp_conn *from, struct sftp_conn *to,
 void	 copy_resume_checked(void);
 
 /*
- * Parses an option of scp and sftp, as given with -X. Returns 1, or 0 if it is
- * not the engine's. A bad value is fatal.
+ * Parses an option of scp and sftp, as given with -X. Returns 1, or 0 if the
+ * engine has no such option. A bad value is fatal.
  */
 int	 copy_option(const char *option);
 
 /*
  * copy-ahead.c: the first requests of a program. They are sent with
  * SSH_FXP_INIT, so they take no round trip of their own. They change nothing at
- * the server. When the program makes such a request, it gets the early reply.
+ * the server. When the program makes the same request, it gets the early reply.
  */
 
 extern int copy_ahead_off;	/* 1: none are sent (-X ahead=no) */
 
 /*
- * Notes a request of a type with only a path, for the next connection of
+ * Notes a request with only a path, to be sent on the next connection of
  * sftp_init(). Ignores paths that the server has to expand.
  */
 void	 copy_ahead_want(u_char type, const char *path);
 
-/* Composes the next request sent with SSH_FXP_INIT. Returns 1, or 0: none. */
+/* Composes the next noted request in `m`. Returns 1, or 0 if none is left. */
 int	 copy_ahead_next(struct sftp_conn *conn, struct sshbuf *m);
 
-/* Returns 1 if the request m was already sent ahead, else 0. */
+/* Returns 1 if the request `m` was sent with SSH_FXP_INIT, else 0. */
 int	 copy_ahead_take(struct sftp_conn *conn, const struct sshbuf *m);
 
-/* Puts a reply that came early into m. Returns 1, or 0 if there is none. */
+/* Puts an early reply into `m`. Returns 1, or 0 if there is none. */
 int	 copy_ahead_give(struct sftp_conn *conn, struct sshbuf *m);
 
-/* Keeps m if it is a reply to a request sent ahead. Returns 1 if so. */
+/* Keeps `m` and returns 1 if it replies to a noted request; else 0. */
 int	 copy_ahead_keep(struct sftp_conn *conn, const struct sshbuf *m);
 
-/* Frees what is left; NULL is fine. */
+/* Frees noted requests and their replies. NULL is fine. */
 void	 copy_ahead_free(struct copy_ahead *ahead);
 
 /* copy-more.c: the program for additional streams */
 
 /*
- * Notes the program of the next connection of sftp_init(), before or after its
- * start: ssh with all options in args but the first. host, user and port are
- * those of scp's do_cmd(); user may be NULL and port -1.
+ * Notes the program for the next connection of sftp_init(): `ssh` with all of
+ * `args` but the first. `host`, `user` and `port` are those of scp's do_cmd();
+ * `user` may be NULL, and `port` -1. May be called before or after the
+ * program's start.
  */
 void	 copy_program_ssh(const char *ssh, char *const args[],
 	    const char *host, const char *user, int port);
 
-/* The same for a command, which is ssh or a server (-D). */
+/* The same for the command `argv`, which is ssh or a server (-D). */
 void	 copy_program(char *const argv[], int is_ssh);
 
 /* Number of streams that a copy may have: 1 to COPY_STREAMS_MAX */

@@ -5,17 +5,17 @@
 #define SFTP_INCOMPLETE_H
 
 /*
- * Prints which files of a tree are incomplete if the process ends. The names
- * are kept ready, because a signal handler may print them.
+ * Prints the names of a tree's incomplete files when the process ends. The
+ * names are stored in advance, because a signal handler may print them.
  */
 
 /*
- * Records that the file at path is incomplete from now on. Returns a number for
- * the functions below, or -1, which they accept, if the table is full.
+ * Records that the file at `path` is incomplete from now on. Returns its number
+ * for the functions below. If the table is full, returns -1, which they ignore.
  */
 int	 sftp_incomplete_begin(const char *path);
 
-/* Forgets a file: it is complete, or an error has named it. */
+/* Forgets a file that is complete, or that an error has named. */
 void	 sftp_incomplete_end(int number);
 
 /* Prints the name of one file. */

@@ -7,33 +7,32 @@
 #include "window-control.h"
 
 /*
- * Limits the bytes of a session that are requested and not yet written.
- * Requests are credit for the other end's data, so the controller of a
- * channel's window sets the limit. The round trip time is the time to open a
- * file when nothing else is in flight. Pure: times are seconds
- * (monotime_double()).
+ * Limits the bytes of a session that are requested and not yet written. A
+ * request is credit for the other end, so the controller of a channel's window
+ * sets the limit. The round trip time is that of an OPEN while nothing else is
+ * in flight. Pure: times are seconds of monotime_double().
  */
 struct sftp_inflight {
 	u_int fixed;		/* requests that the user set; 0: none set */
 	uint64_t rtt_us;	/* round trip time; 0: unknown */
-	uint64_t asked;		/* bytes of all files, not yet written */
-	uint64_t most;		/* bytes, limit on the depth */
+	uint64_t asked;		/* bytes requested and not yet written */
+	uint64_t most;		/* bytes, limit on the target */
 	struct window_control cw;
 };
 
-/* Requests that stock clients have in flight, and their bytes at most */
+/* Requests that stock clients have in flight; maximum bytes of these */
 #define SFTP_INFLIGHT_STOCK	64
 #define SFTP_INFLIGHT_BASE	(SFTP_INFLIGHT_STOCK * 255 * 1024)
 
 /* Maximum bytes in flight of all sessions together */
 #define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024)
 
-/* Minimum bytes that a request counts: it takes memory, too. */
+/* A request counts as at least this many bytes: it takes memory, too. */
 #define SFTP_INFLIGHT_LEAST	4096
 
 /*
- * Starts at time now_s with a fixed number of requests. If this is 0, the
- * number follows the path, for `base` to `most` bytes.
+ * Starts at time now_s with a limit of `fixed` requests. If this is 0, the
+ * limit follows the path, between `base` and `most` bytes.
  */
 void	 sftp_inflight_init(struct sftp_inflight *inflight, u_int fixed,
 	    uint32_t base, uint64_t most, double now_s);
@@ -42,20 +41,20 @@ void	 sftp_inflight_init(struct sftp_inflight *inflight, u_int fixed,
 void	 sftp_inflight_opened(struct sftp_inflight *inflight, double asked_s,
 	    double now_s);
 
-/* Records that a reply with len bytes of data came at now_s. */
+/* Records that a reply with `len` bytes of data came at now_s. */
 void	 sftp_inflight_got(struct sftp_inflight *inflight, size_t len,
 	    double now_s);
 
 /* Returns the controller's target (bytes), at most `most`. */
 uint64_t sftp_inflight_depth(const struct sftp_inflight *inflight);
 
-/* Records that a request for len bytes is sent. */
+/* Records that a request for `len` bytes is sent. */
 void	 sftp_inflight_ask(struct sftp_inflight *inflight, size_t len);
 
-/* Records that its data has been written, or is no longer wanted. */
+/* Records that `len` requested bytes were written, or are not wanted. */
 void	 sftp_inflight_end(struct sftp_inflight *inflight, size_t len);
 
-/* Returns 1 if one more request for len bytes may be sent. */
+/* Returns 1 if one more request for `len` bytes may be sent, else 0. */
 int	 sftp_inflight_room(const struct sftp_inflight *inflight, size_t len);
 
 #endif /* SFTP_INFLIGHT_H */

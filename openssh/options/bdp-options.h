@@ -11,9 +11,9 @@ struct ssh;
 struct sshbuf;
 
 /*
- * The options that we add, of ssh and of sshd. readconf.c and servconf.c have
- * this struct among their own options. A new option needs a field, an entry
- * below, a row of bdp-options.c's table, and lines in its functions; the man
+ * The options that we add to ssh and sshd. readconf.c and servconf.c have this
+ * struct among their own options. A new option needs a field, an entry below, a
+ * row in the table of bdp-options.c, and lines in the functions there; the man
  * pages describe it.
  */
 struct bdp_options {
@@ -22,8 +22,8 @@ struct bdp_options {
 };
 
 /*
- * Keywords, as users write them and as in the tables. "o" and "s" are the
- * prefixes of readconf.c's opcodes and of servconf.c's.
+ * Keywords, as users write them and as in the tables. Opcodes begin with "o" in
+ * readconf.c, and with "s" in servconf.c.
  */
 #define BDP_OPTIONS(entry) \
 	entry(ChannelWindowMax, "channelwindowmax") \
@@ -60,8 +60,8 @@ struct bdp_options {
 #define BDP_COPY_MATCH_STRINGS	M_CP_STROPT(bdp.tcp_congestion);
 
 /*
- * servconf.h since OpenSSH 10.4: entries of its table. The first stands for the
- * whole struct, the others for their keywords only.
+ * servconf.h since OpenSSH 10.4: entries of its table. The first is for the
+ * whole struct, the others are only for their keywords.
  */
 #define BDP_SERVER_ENTRIES \
 	SSHCONF_CUSTOM(ChannelWindowMax, bdp, SSHCFG_ALL, SSHCFG_COPY_MATCH) \
@@ -80,7 +80,7 @@ struct bdp_options {
 #define free_bdp_keyword(options)
 #define copy_bdp_keyword(dst, src)
 
-/* Prints the options for ssh -G and sshd -T; prefix is that of the opcodes. */
+/* Prints the options for ssh -G (`prefix` o) and sshd -T (`prefix` s). */
 #define BDP_OPTIONS_DUMP(prefix, options) do { \
 	bdp_options_fill(options); \
 	dump_cfg_string(prefix##ChannelWindowMax, \
@@ -98,9 +98,9 @@ void	 bdp_options_fill(struct bdp_options *options);
 void	 bdp_options_free(struct bdp_options *options);
 
 /*
- * Parses the argument of a keyword in any case, and sets the option if active
- * is not 0 and the option is unset. Returns NULL, or a message on what is wrong
- * with the argument; the option is then unchanged.
+ * Parses `arg`, the argument of a keyword, even if `active` is 0. Sets the
+ * option if it is unset and `active` is not 0. Returns NULL, or a message if
+ * `arg` is wrong, and then leaves the option unchanged.
  */
 const char *bdp_options_parse(struct bdp_options *options, const char *keyword,
 	     const char *arg, int active);
@@ -108,7 +108,7 @@ const char *bdp_options_parse(struct bdp_options *options, const char *keyword,
 /* Returns a keyword as the man pages write it, or NULL if it is not ours. */
 const char *bdp_options_name(const char *keyword);
 
-/* Copies the options that are set in src. */
+/* Copies the options that are set in `src`. */
 void	 bdp_options_copy(struct bdp_options *dst,
 	     const struct bdp_options *src);
 
@@ -119,15 +119,15 @@ void	 bdp_options_copy(struct bdp_options *dst,
 int	 bdp_options_put(const struct bdp_options *options, struct sshbuf *buf);
 
 /*
- * Sets options that were unset from a buffer. Returns 0, SSH_ERR_INVALID_FORMAT
- * if bdp_options_parse() would refuse a value, or an SSH_ERR_* code of
- * sshbuf_get*(). On an error the options are unchanged.
+ * Sets the unset options to the values in a buffer. Returns 0,
+ * SSH_ERR_INVALID_FORMAT if bdp_options_parse() would refuse a value, or an
+ * SSH_ERR_* code of sshbuf_get*(). On an error the options are unchanged.
  */
 int	 bdp_options_get(struct bdp_options *options, struct sshbuf *buf);
 
 /*
  * Sets the unset options to their defaults, and applies all options to a
- * connection whose user has logged in (bdp-apply.c).
+ * connection after the login (bdp-apply.c).
  */
 void	 bdp_options_apply(struct ssh *ssh, struct bdp_options *options);
 

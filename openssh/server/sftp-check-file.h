@@ -12,17 +12,17 @@ struct sshbuf;
  */
 #define SFTP_CHECK_ALG		"sha256"
 #define SFTP_CHECK_LEN		32	/* bytes of a digest */
-#define SFTP_CHECK_BLOCK_MIN	4096	/* bytes of content */
-#define SFTP_CHECK_MAX		4096	/* digests in a reply */
-#define SFTP_CHECK_BYTES	(32 * 1024 * 1024)	/* read for a request */
+#define SFTP_CHECK_BLOCK_MIN	4096	/* minimum bytes of a block */
+#define SFTP_CHECK_MAX		4096	/* maximum digests in a reply */
+#define SFTP_CHECK_BYTES	(32 * 1024 * 1024)	/* per request */
 
 /*
- * Appends to reply the digests of the blocks of a file, from byte `start` on.
- * A block has `block` bytes, and the last one may be shorter; 0 stands for one
- * block. Reads len bytes (0: all), or less if the file ends before. There is no
- * digest of an empty block unless `block` is 0. *total is the number of bytes
- * that were read. Stops if the client hangs up, whose requests come from the
- * descriptor `in` and whose replies go to `out` (-1: there is no client).
+ * Appends to `reply` the digests of the blocks of a file, from byte `start` on.
+ * A block has `block` bytes; the last one may be shorter. If `block` is 0, all
+ * is one block, which may be empty. Reads `len` bytes (0: all), or fewer at the
+ * end of the file. Sets *total to the number of bytes read. Stops if the client
+ * hangs up; `in` and `out` are the descriptors for its requests and replies
+ * (-1: there is no client).
  *
  * Returns 0, or
  *	SSH_ERR_INVALID_ARGUMENT	not a regular file, more bytes than
@@ -37,11 +37,11 @@ struct sshbuf;
 int	 sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
 	    int in, int out, struct sshbuf *reply, uint64_t *total);
 
-/* Returns 1 if the other end's list of digests has SFTP_CHECK_ALG. */
+/* Returns 1 if SFTP_CHECK_ALG is in the other end's list, else 0. */
 int	 sftp_check_list(const char *list);
 
 /*
- * Parses the only digest of a reply. m has the data after the id, with the name
+ * Parses a reply with one digest. `m` has the data after the id, with the name
  * of the extension or without. Returns 0, SSH_ERR_INVALID_FORMAT, or an
  * SSH_ERR_* code of sshbuf_get_cstring().
  */

@@ -9,24 +9,24 @@
 
 /* Finds the TCP buffer that limited a sender, and the sysctl to raise. */
 
-/* A buffer that limited this part (%) of the time is worth raising. */
+/* A buffer is worth raising if it limited TCP for this part (%) of the time. */
 #define TCP_LIMIT_PERCENT	10
 
 /* Linux's times of a connection, in us (tcp(7), TCP_INFO) */
 struct tcp_limit {
 	uint64_t busy_us;	/* TCP had data to send */
-	uint64_t rwnd_us;	/* of that: the receiver's window was full */
-	uint64_t sndbuf_us;	/* of that: our send buffer was full */
+	uint64_t rwnd_us;	/* in busy_us: receiver's window was full */
+	uint64_t sndbuf_us;	/* in busy_us: our send buffer was full */
 };
 
 /*
- * Reads the times of the TCP connection of fd. Returns 0, or -1 if the kernel
- * does not have them.
+ * Reads the times of the TCP connection of `fd`. Returns 0, or -1 if the kernel
+ * does not report them.
  */
 int	 tcp_limit_get(int fd, struct tcp_limit *limit);
 
 /*
- * Writes into buf, of len bytes, for which part of the time each of the two
+ * Writes a message into `buf`, which has `len` bytes: how long each of the two
  * buffers limited the connection to `host`, and which sysctl to raise on which
  * host. Returns 1, or 0 if nothing was sent. Pure.
  */

@@ -8,15 +8,15 @@
 
 #include <stdint.h>
 
-/* A source's figures for the path. 0: unknown. */
+/* Figures for the path from one source. 0: unknown */
 struct path_info {
 	uint64_t rtt_us;	/* smoothed round trip time */
 	uint64_t min_rtt_us;	/* minimum round trip time */
 };
 
 /*
- * Reads the path of the TCP connection of fd (tcp(7), TCP_INFO). Returns 0, or
- * -1 if the kernel never has it. *path is then all 0.
+ * Reads the path of the TCP connection of `fd` (tcp(7), TCP_INFO). Returns 0.
+ * If the kernel cannot report it, returns -1 and sets *path to 0.
  */
 int	 tcp_path_read(int fd, struct path_info *path);
 

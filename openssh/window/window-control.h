@@ -8,20 +8,20 @@
 #include "window-budget.h"
 
 /*
- * The controller of one channel's receive window. Pure: the bytes consumed, the
- * backlog, the RTT and the time go in; a target window and the credit to grant
- * come out. Channels call window_decide(), sftp only window_update().
+ * The controller of one channel's receive window. Pure: computes a target
+ * window and the credit to grant from the bytes consumed, the backlog, the RTT
+ * and the time. Channels call window_decide(), sftp only window_update().
  *
  *	target   = bdp + headroom, at least base, at most the limit
  *	bdp      = the most delivered in one of the last few round trips
  *	headroom = 2 * bdp towards a peer whose buffers are bounded,
  *	           min(2 * bdp, WINDOW_HEADROOM_MAX) towards any other,
- *	           at most base while the reader lags,
- *	           bdp with the in-band RTT, if deliveries don't grow
+ *	           at most base while the reader is slow,
+ *	           bdp with the in-band RTT, unless deliveries grow
  *	credit   = target - (what the peer may still send + backlog)
  *
- * A byte is delivered when it has arrived and was consumed. So neither a
- * lagging reader nor one that empties a backlog in a burst raises the bdp.
+ * A byte is delivered when it has arrived and was consumed. So neither a slow
+ * reader nor one that empties a backlog in a burst raises the bdp.
  *
  * A sender whose rate doubles every round trip needs 2 * bdp, and BBR's startup
  * 2.89 * bdp. After a loss, TCP delivers the data that follows a round trip
@@ -30,28 +30,28 @@
  * the in-band RTT, only the window bounds such a queue (in the sockets of a
  * proxy, for instance).
  *
- * A peer with unbounded buffers fills them with all credit that the path does
- * not take. Those of stock OpenSSH are safe below 8 MiB.
+ * If a peer's buffers are unbounded, it fills them with all credit that the
+ * path does not need. Stock OpenSSH's buffers are safe below 8 MiB.
  */
 
 /*
  * The delivery history has WINDOW_PER_RTT samples a round trip. Its ring holds
- * the two round trips that are compared, and some spare samples.
+ * two round trips, which are compared, and some spare samples.
  */
 #define WINDOW_PER_RTT		16
 #define WINDOW_SAMPLES		(2 * WINDOW_PER_RTT + 8)
 
 /*
  * Number of round trips, the current one included, for which the best delivery
- * is remembered. Four outlast a retransmission timeout. For peers with
- * unbounded buffers credit has to follow at once when the path gets slower.
+ * is remembered. Four outlast a retransmission timeout. For a peer with
+ * unbounded buffers, the target has to fall soon after the path gets slower.
  */
 #define WINDOW_ROUNDS		4
 #define WINDOW_ROUNDS_UNBOUNDED	2
 
 /*
- * Shortest interval over which delivery is measured (us). On a LAN, a burst of
- * data after a late wake-up must not count as a rate.
+ * Shortest interval over which delivery is measured (us): on a LAN, a burst of
+ * data after a late wake-up is not the path's rate.
  */
 #define WINDOW_INTERVAL_MIN_US	2000
 
@@ -60,14 +60,14 @@
 
 /*
  * If the backlog (bytes) stays at or above this for a whole round trip, the
- * local consumer is the limit, not the path. One loop iteration may read 256
- * KiB, so a smaller backlog can be ordinary scheduling.
+ * local reader is slow: it is the limit, not the path. A smaller backlog can be
+ * due to scheduling, as one loop iteration may read 256 KiB.
  */
 #define WINDOW_LAG_BYTES	(256 * 1024)
 
 /*
- * A quantum of credit is 1/WINDOW_QUANTUM of the window. Adjusts are no smaller
- * than that, and no closer than 1/WINDOW_QUANTUM of the RTT: 64 a round trip.
+ * An adjust has at least 1/WINDOW_QUANTUM of the target. Adjusts within
+ * 1/WINDOW_QUANTUM of the RTT are delayed where window_credit() can do so.
  */
 #define WINDOW_QUANTUM		64
 
@@ -76,8 +76,8 @@ enum window_limited {
 	WINDOW_BY_BASE,		/* the initial window suffices, or no RTT */
 	WINDOW_BY_PATH,		/* BDP plus headroom */
 	WINDOW_BY_PEER,		/* the peer's buffers bound the headroom */
-	WINDOW_BY_READER,	/* the local consumer lags behind the path */
-	WINDOW_BY_BUDGET	/* what all channels may have */
+	WINDOW_BY_READER,	/* the local reader is slow */
+	WINDOW_BY_BUDGET	/* the limit of all channels together */
 };
 
 /* The counters at the start of an interval */
@@ -85,7 +85,7 @@ struct window_sample {
 	uint64_t t_us;
 	uint64_t consumed;	/* cumulative, bytes */
 	uint64_t received;	/* cumulative, bytes: consumed + backlog */
-	uint64_t backlog;	/* bytes, not consumed: least in the interval */
+	uint64_t backlog;	/* bytes, minimum in the interval */
 };
 
 struct window_control {
@@ -121,23 +121,23 @@ struct window_facts {
 };
 
 /*
- * Starts at time now_us with a window of base bytes. bounded is 1 if the
+ * Starts at time now_us with a window of `base` bytes. `bounded` is 1 if the
  * sender has announced that its buffers are bounded.
  */
 void	 window_init(struct window_control *cw, uint32_t base,
 	    int bounded, uint64_t now_us);
 
 /*
- * Updates the target. Call this also when data has come and none was consumed.
- * Otherwise all data that comes while the reader has stopped would seem to come
- * at once when the reader resumes.
+ * Updates the target. Call this when data has come or was consumed. If calls
+ * were missing while the reader has stopped, all data of that time would seem
+ * to come at once when the reader resumes.
  */
 void	 window_update(struct window_control *cw,
 	    const struct window_facts *facts);
 
 /*
- * Returns the credit (bytes) to grant now to a peer that may still send window
- * bytes in packets of up to maxpacket bytes; 0 if it is not worth a message.
+ * Returns the credit (bytes) to grant now, or 0 if it is not worth a message.
+ * The peer may still send `window` bytes, at most `maxpacket` in a packet.
  */
 uint32_t window_credit(struct window_control *cw, uint32_t window,
 	    uint32_t maxpacket);
