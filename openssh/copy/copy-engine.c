@@ -37,7 +37,7 @@
 #define TICK_MS		500
 
 static u_int files_max = FILES_MAX;	/* -X files= */
-static int resume_checked;	/* 1: as copy_resume_checked() says */
+int copy_resume;
 static const char *ignored;	/* an option of an earlier version, or NULL */
 
 /* Options with a number from 1 to most. Old ones accept any value. */
@@ -250,7 +250,7 @@ run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 	u_int i;
 	int failed;
 
-	if (resume_checked) {
+	if (copy_resume) {
 		copy.flags.resume = COPY_RESUME_CHECKED;
 		copy.flags.inplace = 0;
 	}
@@ -315,12 +315,6 @@ copy_run_tree(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 		r = run(from, to, canon, dst, a != NULL ? a : &attr, flags, 1);
 	free(canon);
 	return r;
-}
-
-void
-copy_resume_checked(void)
-{
-	resume_checked = 1;
 }
 
 int

@@ -119,10 +119,7 @@ file_close_part(struct file *f, struct stream *s)
 	handle_free(&p->handle);
 }
 
-/*
- * Closes the file on all streams but its home. Returns 1 until all replies are
- * there.
- */
+/* Closes the file on all streams but its home. Returns 1 until that is done. */
 static int
 close_others(struct file *f)
 {

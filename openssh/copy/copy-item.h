@@ -16,9 +16,8 @@
 #include "sftp-conn.h"
 
 /*
- * A copy is a tree of items: files and directories. Items are started, and
- * reported to the user, in the order in which stock copies them. Several are in
- * progress at once.
+ * A copy is a tree of items: files and directories. Items start, and
+ * are reported to the user, in stock's order. Several are in progress at once.
  */
 
 struct item;

@@ -51,8 +51,7 @@ u_int copy_streams = 1;		/* -X streams= */
  * from the primary.
  *
  * An upload watches a target that the primary is changing: the stream has to
- * see it grow, but never beyond what the primary sees. A file that does not
- * change never passes.
+ * see it grow, but never beyond what the primary sees.
  */
 struct further {
 	struct item item;	/* of the check; must be the first field */

@@ -33,8 +33,7 @@ void	 progress_rate_init(struct progress_rate *p);
 /*
  * Records that `bytes` bytes have been transferred at now_s. Returns the mean
  * rate (bytes/s) since the latest call that is at least PROGRESS_RATE_S old, or
- * since the first call if none is. Returns 0 if no bytes came or no time has
- * passed.
+ * since the first call if none is. Returns 0 without bytes or time.
  */
 uint64_t progress_rate(struct progress_rate *p, double now_s,
 	    uint64_t bytes);

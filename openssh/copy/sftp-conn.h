@@ -80,11 +80,8 @@ int	 copy_run_tree(struct sftp_conn *from, struct sftp_conn *to,
 	    const char *src, const char *dst, const Attrib *a,
 	    const struct copy_flags *flags);
 
-/*
- * Makes every later copy keep the part of its target that is equal to the
- * source, whatever its flags say (scp -Z).
- */
-void	 copy_resume_checked(void);
+/* 1: a copy keeps what its target has of the source (scp -Z). */
+extern int copy_resume;
 
 /*
  * Parses an option of scp and sftp, as given with -X. Returns 1, or 0 if the
