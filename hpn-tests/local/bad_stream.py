@@ -4,7 +4,9 @@ bad from the third on, in one of the ways of BAD. Or only what closes a file
 fails ("close-fails"), or ends it ("close-ends"). Or it says nothing from the
 second reply on ("silent"). Or the file that is named grows before each question
 for attributes ("grows=FILE"). Or FILE is OTHER once the first request for a
-digest was answered ("swaps=FILE=OTHER").
+digest was answered ("swaps=FILE=OTHER"). Or what it tells of a path stays as it
+was for 2 s ("stale"). Or the first file that is opened is cut to half, and
+it ends when it is asked for its attributes ("cuts").
 
     bad_stream.py HOW SERVER..."""
 
@@ -13,8 +15,10 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
-from sftp_wire import CLOSE, FAILURE, FSTAT, STAT, framed, message
+from sftp_wire import (CLOSE, FAILURE, FSTAT, OPEN, STAT, Message, framed,
+                       message)
 
 BAD = {
     "short": lambda head: head[:3],
@@ -33,6 +37,7 @@ class Between:
         self.server = subprocess.Popen(server, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, bufsize=0)
         self.closing, self.digests = set(), set()       # ids, as bytes
+        self.asked, self.told, self.cut = {}, {}, None
 
     def feed(self):
         """Requests."""
@@ -43,6 +48,13 @@ class Between:
                 self.closing.add(request[1:5])
             if b"check-file-handle" in request:
                 self.digests.add(request[1:5])
+            if request[0] == OPEN and self.how == "cuts" and not self.cut:
+                self.cut = Message(request[5:]).string()
+                os.truncate(self.cut, os.path.getsize(self.cut) // 2)
+            if request[0] == STAT:
+                if request[9:] == self.cut:
+                    os._exit(1)
+                self.asked[request[1:5]] = request[9:]
             if request[0] in (FSTAT, STAT) and self.how == "grows":
                 with open(*self.files, "ab") as f:
                     f.write(b"one more line\n")
@@ -64,6 +76,12 @@ class Between:
             elif self.how == "swaps" and reply[1:5] in self.digests and \
                     os.path.exists(self.files[1]):
                 os.rename(*reversed(self.files))
+            elif self.how == "stale" and reply[1:5] in self.asked:
+                path, now = self.asked.pop(reply[1:5]), time.monotonic()
+                if now > self.told.get(path, (0, 0))[0] + 2:
+                    self.told[path] = now, reply
+                old = self.told[path][1]
+                reply = old[:1] + reply[1:5] + old[5:]
             if n == 1 or self.how != "silent":
                 data = framed(reply)
                 while data:

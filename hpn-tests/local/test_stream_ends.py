@@ -116,3 +116,16 @@ def test_growing_source_is_copied_once(large):
     assert large.source.read_bytes().startswith(there)
     assert len(there) >= SIZE
     assert large.sent() < SIZE + 8 * MIB
+
+
+def test_shrunk_file_of_a_lost_stream_is_an_error(place):
+    """Its server ends before it tells the size."""
+    small_files(place, 100)
+    place.serve(more=f"exec {BAD_STREAM.format('cuts')} -e")
+    status, error = place.copy("scp", "get", "-l160000", streams=2)
+    cut, = (path for path in place.source.iterdir()
+            if path.stat().st_size != 1_000_000)
+    assert status == 1 and f'read remote "{cut}"' in error
+    for path in (cut, place.dest / cut.name):
+        path.unlink()
+    assert digests(place.dest) == digests(place.source)

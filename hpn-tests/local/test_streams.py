@@ -214,12 +214,14 @@ def why_lost(place, *options):
     ("head -c 9 > /dev/null; exit 1", "Connection closed"),
     (r"printf '\0\0\0\5\2\0\0\0\3'; exec cat > /dev/null",
      "the copy has ended"),
-    (f"{SERVER} -e | (head -c 7; sleep 0.2; exec cat); exit", None)],
-    ids=["ends", "another", "in-pieces"])
-def test_slow_introduction_loses_no_stream(large, more, why):
-    """Other streams are lost, and -v says why."""
+    (f"{SERVER} -e | (head -c 7; sleep 0.2; exec cat); exit", None),
+    (f"exec {BAD_STREAM} stale {SERVER} -e", None)],
+    ids=["ends", "another", "in-pieces", "stale"])
+def test_slow_server_loses_no_stream(large, more, why):
+    """Whether its introduction comes in pieces, or it keeps attributes for 2 s.
+    Other streams are lost, and -v says why."""
     large.serve(more=more)
-    assert why_lost(large) == ([why] if why else [])
+    assert why_lost(large, "-l160000") == ([why] if why else [])
 
 
 def test_others_copy_what_a_hanging_stream_left(large):
