@@ -39,8 +39,8 @@ class Row(Checked):
                        "expected failure until this is done; passing early "
                        "fails the run")
     seeds: tuple = field(Each(Whole(1, 2**31)),
-                         "measure with each of these seeds; the requirements "
-                         "hold for the median")
+                         "measure with each of these seeds; ratios are of the "
+                         "median, `unspent` and counts of the first")
 
     def __post_init__(self):
         super().__post_init__()

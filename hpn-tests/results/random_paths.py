@@ -85,18 +85,26 @@ def strata(rows):
             for (size, receiver, loss), these in sorted(found.items())])
 
 
+def failures(rows):
+    """A sentence on those that failed, or nothing"""
+    slower = [r for r in rows if r["of"].get("stock", [9])[-1] < 0.98]
+    numbers = ", ".join(str(r["draw"]) for r in slower)
+    rates = [r["of"]["stock"][0] for r in slower]
+    return "" if not rows else (
+        f" {len(slower)} of the {len(rows)} were slower than stock" +
+        (f" ({numbers}: {min(rates):.2f} to {max(rates):.2f} of its rate)"
+         if slower else "") + "; the others had less than 0.95 of raw TCP's.")
+
+
 def page(rows):
     rows = [{**NOTHING, **r} for r in rows]
     by = {x: [r for r in rows if r["result"] == x] for x in RESULTS}
     rest = DRAWS - len(rows)
-    fails, which = len(by["fail"]), ", ".join(
-        str(r["draw"]) for r in by["fail"])
     return [
         "Random paths, tools and ends",
-        f"Failed: {fails} of {len(rows)} trials" + f" ({which})" * (fails > 0)
-        +
-        f". Inconclusive: {len(by['inconclusive'])}. Passed: "
-        f"{len(by['pass'])}." +
+        f"Failed: {len(by['fail'])} of {len(rows)} trials. Inconclusive: "
+        f"{len(by['inconclusive'])}. Passed: {len(by['pass'])}." +
+        failures(by["fail"]) +
         f" Still to be measured: {rest} of {DRAWS}." * (rest > 0),
         "![Goodput of each trial as a ratio to stock's, against the BDP]"
         "(random.svg)",

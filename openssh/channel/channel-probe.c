@@ -85,8 +85,8 @@ may_probe(const struct ssh *ssh, const struct channel_window *w)
 
 /*
  * Measures the in-band RTT: once if it shows that the socket's RTT covers the
- * whole path, otherwise once a round trip. w is the channel's window, or NULL
- * if it has none yet.
+ * whole path, otherwise an RTT after each reply. w is the channel's window, or
+ * NULL if it has none yet.
  */
 static void
 probe(struct ssh *ssh, Channel *c, const struct channel_window *w)
