@@ -78,7 +78,8 @@ def test_value_is_dumped(folder, kind, name, written, means):
         ("M", "bad number"), ("default", "bad number"), ("64MB", "bad number"),
         ("3x", "bad number"), ("0x400000", "bad number"),
         ('""', "missing argument"), ("", "argument"),
-        ("# 2M", "missing argument"), ("2M 3M", "extra arguments at end of line")))])
+        ("# 2M", "missing argument"),
+        ("2M 3M", "extra arguments at end of line")))])
 def test_bad_value_is_one_line(folder, kind, name, written, fault):
     """One line that names file, line and fault, and no dump."""
     done = dump(folder, kind, "RekeyLimit 1G", f"{name} {written}",
