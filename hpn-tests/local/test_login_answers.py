@@ -171,6 +171,8 @@ def outcome(place, tree, answers, level="INFO"):
     # Nothing comes any more: what ssh waits for now it waits for, for ever
     wait_until("ssh's end", lambda: ssh.poll() is not None or
                quiet(server, ssh))
+    if ssh.poll() is not None:
+        server.join(PATIENCE_S)         # it has read all that ssh sent
     server.close()
     status = ssh.wait(PATIENCE_S)
     again = select.select([listener], [], [], 0)[0]
