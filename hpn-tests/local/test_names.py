@@ -90,8 +90,8 @@ def outside(tmp_path, command, how, name, kind, version):
         tool, *argv = (a.format(target=target) for a in command)
         _, said = run([f"{OURS}/{tool}", "-q", "-S" if tool == "sftp" else
                        "-D", server, *argv], target, timeout_s=20)
-    # A server that has crashed wants no file.
-    assert "Traceback" not in said, said
+    # A server that has crashed, or never started, wants no file.
+    assert "Traceback" not in said and "exec: " not in said, said
     after = snapshot(tmp_path, target)
     after.pop(f"{tmp_path}/first", None)
     if os.path.exists(f"/{EVIL}"):
