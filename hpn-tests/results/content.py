@@ -265,10 +265,10 @@ The last column gives what limits the step with ours at both ends. If the path
 limits a step, the time of the same command without data is subtracted from the
 step's time. The difference may be at most 1 / 0.9 of raw TCP's time.
 TCP's window has grown during the login, so ssh can be faster than raw TCP.
-Round trips include the login's; they are computed from the shortest and the
-longest RTT measured. A step may take at most 1 / 0.97 of stock's time. The
-lab's clock stands still while a program computes, so the CPU never limits a
-step here."""
+Round trips include the login's. They are the time at the longest RTT less that
+at the shortest, divided by the difference of the RTTs. A step may take at most
+1 / 0.97 of stock's time. The lab's clock stands still while a program computes,
+so the CPU never limits a step here."""
 BUFFERS = {"raised": "TCP buffers raised to 512 MiB",
            "package": "TCP buffers as the package sets them"}
 
@@ -386,8 +386,8 @@ def copies(rows):
         f"To and from a stock server, eight streams copy 1 GB in "
         f"{get['eight']:.0f} s. Stock's scp takes {min(times):.0f} to "
         f"{max(times):.0f} s. With ours at both ends, one connection takes "
-        f"{by['buffers-get']['package']:.0f} s, and the package's buffers are "
-        "large enough.",
+        f"{by['buffers-get']['package']:.0f} s, with the buffers of "
+        "openssh-bdp-tuning (64 MiB) as with 512 MiB.",
         *([items(missed)] if missed else []), bars(lines, "s"),
         fill("Times are in seconds of the whole command, for 1 GB at 1 Gbit/s "
              "x 200 ms, in virtual time. \"one2\" is one stream with seed 2. "

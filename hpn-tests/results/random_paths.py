@@ -15,7 +15,7 @@ DRAWS = 200
 HOW = """\
 A trial's number determines its path, tool and ends. The trials are stratified:
 
-- by BDP: a quarter are under 2 MiB, half are 4 to 32 MiB;
+- by BDP: a quarter each are under 2 MiB and 2 to 4 MiB, half are 4 to 32 MiB;
 - by the receiver: ours or stock;
 - by loss: a quarter have loss;
 - by TCP's buffers: raised to 512 MiB, the package's, or Linux's defaults.

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 /*
- * The account of a channel's sender: what it sent and what it waited for. Pure:
- * once in a loop iteration, the caller reports what the sender waits for until
- * the next report. Times are us of a clock that never steps back.
+ * The account of a channel's sender: what it sent and what it waited for. Pure.
+ * In each loop iteration, the caller reports what the sender waits for. The
+ * time until the next report counts as that. Times are us of a monotonic clock.
  */
 
 enum send_why {

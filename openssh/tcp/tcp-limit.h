@@ -15,8 +15,8 @@
 /* Linux's times of a connection, in us (tcp(7), TCP_INFO) */
 struct tcp_limit {
 	uint64_t busy_us;	/* TCP had data to send */
-	uint64_t rwnd_us;	/* in busy_us: receiver's window was full */
-	uint64_t sndbuf_us;	/* in busy_us: our send buffer was full */
+	uint64_t rwnd_us;	/* of busy_us: limited by receive window */
+	uint64_t sndbuf_us;	/* of busy_us: limited by send buffer */
 };
 
 /*
