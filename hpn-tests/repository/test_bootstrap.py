@@ -33,7 +33,8 @@ def bootstrap(tmp_path):
     return run
 
 
-INSTALLS = ["make --no-print-directory openssh",
+FETCHES = "make --no-print-directory fetch"
+INSTALLS = [FETCHES, "make --no-print-directory openssh",
             "make --no-print-directory install DESTDIR=/x UPSTREAM="]
 
 
@@ -43,7 +44,8 @@ def test_first_configure_gets_the_options(bootstrap):
     assert bootstrap("install", *options) == \
         [f"configure -q {' '.join(options)}", *INSTALLS]
     assert bootstrap("bundle", "--without-pam") == \
-        ["configure -q --without-pam", "make --no-print-directory bundle"]
+        ["configure -q --without-pam", FETCHES,
+         "make --no-print-directory bundle"]
 
 
 def test_without_options_those_of_the_last_run_stay(bootstrap):
