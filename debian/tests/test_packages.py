@@ -50,7 +50,7 @@ def quick():
 def test_quick_never_goes_back_behind_what_is_installed(tmp_path):
     """Or Debian's newest fixes would be gone."""
     stub = tmp_path / "dpkg-query"
-    stub.write_text("#!/bin/sh\necho 2:99.9p9-1+bdp2\n")
+    stub.write_text("#!/bin/sh\necho installed 2:99.9p9-1+bdp2\n")
     stub.chmod(0o755)
     done = subprocess.run(
         [os.path.join(TOOLS, "quick"), tmp_path / "deb"], text=True,

@@ -14,7 +14,9 @@ def bootstrap(tmp_path):
     """Runs it on a machine that has all packages, beside a configure that
     only notes its options. Returns what ran."""
     shutil.copy(f"{TOP}/bootstrap", tmp_path)
-    (tmp_path / "bin").mkdir()
+    for folder in ("bin", "build", "openssh"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(f"{TOP}/openssh/UPSTREAM", tmp_path / "openssh")
     said = tmp_path / "said"
     for name, does in (
             ("configure", f"echo configure $* >> {said}; touch Makefile"),
@@ -34,7 +36,7 @@ def bootstrap(tmp_path):
 
 
 FETCHES = "make --no-print-directory fetch"
-INSTALLS = [FETCHES, "make --no-print-directory openssh",
+INSTALLS = ["make --no-print-directory openssh",
             "make --no-print-directory install DESTDIR=/x UPSTREAM="]
 
 
@@ -44,12 +46,22 @@ def test_first_configure_gets_the_options(bootstrap):
     assert bootstrap("install", *options) == \
         [f"configure -q {' '.join(options)}", *INSTALLS]
     assert bootstrap("bundle", "--without-pam") == \
-        ["configure -q --without-pam", FETCHES,
-         "make --no-print-directory bundle"]
+        ["configure -q --without-pam", "make --no-print-directory bundle"]
 
 
 def test_without_options_those_of_the_last_run_stay(bootstrap):
     assert bootstrap("install") == ["configure -q", *INSTALLS]
+    assert bootstrap("install") == INSTALLS
+
+
+def test_older_release_is_not_kept(bootstrap, tmp_path):
+    """The newest is tried again, but only then: it would replace a release
+    that OPENSSH_TARBALL gave."""
+    link = tmp_path / "build" / "tarball"
+    link.symlink_to("/x/openssh_10.0p1.orig.tar.gz")
+    assert bootstrap("install") == ["configure -q", FETCHES, *INSTALLS]
+    link.unlink()
+    link.symlink_to("/x/openssh-10.5p1-git.tar.gz")
     assert bootstrap("install") == INSTALLS
 
 
