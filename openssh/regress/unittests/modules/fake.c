@@ -32,8 +32,6 @@ int	 __real_getsockopt(int, int, int, void *, socklen_t *);
 int	 __wrap_getsockopt(int, int, int, void *, socklen_t *);
 int	 __real_ioctl(int, u_long, ...);
 int	 __wrap_ioctl(int, u_long, ...);
-void	 __real_set_nodelay(int);
-void	 __wrap_set_nodelay(int);
 void	 __real_window_init(struct window_control *, uint32_t, int, uint64_t);
 void	 __wrap_window_init(struct window_control *, uint32_t, int, uint64_t);
 uint32_t __real_window_decide(struct window_control *, struct window_budget *,
@@ -156,13 +154,6 @@ __wrap_ioctl(int fd, u_long request, ...)
 		return __real_ioctl(fd, request, arg);
 	*(int *)arg = fake.bytes;
 	return 0;
-}
-
-void
-__wrap_set_nodelay(int fd)
-{
-	fake.nodelays++;
-	__real_set_nodelay(fd);
 }
 
 void

@@ -33,7 +33,6 @@ struct fake {
 
 	/* set by fake.c */
 	u_int probes;			/* calls of tcp_path_read() */
-	u_int nodelays;			/* calls of set_nodelay() */
 	u_int bounds;			/* calls of tcp_unsent_bound() */
 	int starts;			/* calls of poly1305_evp_enable() */
 	const struct window_control *cw;	/* last asked for credit */
