@@ -23,6 +23,7 @@ from sftp_wire import (ATTRS, CLOSE, DATA, EOF, EXTENDED, FAILURE,
 
 EVIL = "names_server.evil"      # such a file nobody has, even in the root
 EXPAND = b"expand-path@openssh.com"
+TOP = b"/nowhere", b"/nowhere/.", b"", b"."
 MODES = {"file": 0o100666, "dir": 0o40777, "link": 0o120777}
 
 
@@ -49,7 +50,7 @@ class Server:
     def kind_of(self, path, follows=True):
         if path.endswith(EVIL.encode()):
             return "file"
-        if path.rstrip(b"/") in (b"/nowhere", b"", b"/nowhere/dir", b"."):
+        if path.rstrip(b"/") in (*TOP, b"/nowhere/dir"):
             return "dir"
         return "dir" if self.kind == "link" and follows else self.kind
 
@@ -77,7 +78,7 @@ class Server:
         if kind == READDIR and path not in self.listed:
             self.listed.add(path)
             own = self.first if self.how == "root" else self.how == "entry" \
-                and path.rstrip(b"/") in (b"/nowhere", b"", b".")
+                and path.rstrip(b"/") in TOP
             self.first = False
             return names(self.name, self.kind) if own else names(EVIL, "file")
         return status(EOF if kind == READDIR else FAILURE)

@@ -116,3 +116,14 @@ def test_copy_stays_inside(tmp_path, command, how, names, kind, version):
         place.mkdir()
         assert outside(place, COMMANDS[command], how, name, kind,
                        version) == set(), name
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_harmless_name_is_copied(tmp_path, command):
+    """So the server works, and the client takes files from it."""
+    command = COMMANDS[command]
+    name = ".good" if ".*" in "".join(command) else "good"
+    assert outside(tmp_path, command, "entry", name, "file", "3") == set()
+    target = tmp_path / "up" / "up" / "target"
+    assert {path.read_text() for path in target.rglob("*")
+            if path.is_file()} == {"EVIL!\n"}
