@@ -46,8 +46,8 @@ void	 session_report_failure(struct ssh *ssh, const struct Channel *c,
 
 /*
  * Call this if the connection has ended before a session's channel was closed.
- * If all output has come, writes the rest of it, until a write fails or *stop
- * is not 0. Returns 1 if output was lost, else 0.
+ * If all output has arrived, writes the part that is still unwritten, until a
+ * write fails or *stop is not 0. Returns 1 if output was lost, else 0.
  */
 int	 session_output_lost(const struct ssh *ssh, struct Channel *c,
 	    const volatile sig_atomic_t *stop);

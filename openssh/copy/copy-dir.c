@@ -112,7 +112,7 @@ dir_check(struct item *item)
 		dir_end(d);
 }
 
-/* Adds an item for the entry of a directory with a name. */
+/* Adds an item for the entry `name` of a directory. */
 static void
 add_child(struct item *dir, struct item *after, const char *name,
     const Attrib *a)

@@ -53,7 +53,7 @@ last_channel_may(const struct ssh *ssh)
 void
 last_channel_begin(struct ssh *ssh, Channel *c)
 {
-	/* After the session's first data, its answer would be late. */
+	/* Probe now: after the session's data, the reply would be late. */
 #ifdef KEX_HAS_PING
 	if ((ssh->kex->flags & KEX_HAS_PING) != 0)
 		channel_probe_at_open(ssh, c);

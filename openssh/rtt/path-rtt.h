@@ -41,7 +41,7 @@ struct path_rtt {
 /*
  * Returns the source that describes the whole path: `tcp`, the socket's figures
  * (all 0: none), or `inband` (NULL: unknown) if its minimum RTT shows a proxy
- * behind the socket. Ignores a hop that adds less than a quarter of the RTT.
+ * behind the socket. Ignores a proxy that adds a quarter of tcp's RTT or less.
  */
 const struct path_info *path_rtt_choose(const struct path_info *tcp,
 	    const struct path_info *inband);

@@ -400,7 +400,7 @@ reader_in_bursts(void)
 	}
 }
 
-/* The link has a quarter of its rate: so has the window, within a second. */
+/* The rate falls to a quarter: within a second, so does the window. */
 static void
 slower_link(void)
 {
