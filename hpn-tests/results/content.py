@@ -2,6 +2,7 @@
 its file and returns the page's parts: title, verdict, and the rest, in which
 what failed comes first."""
 
+import collections
 import os
 import sys
 import textwrap
@@ -85,7 +86,7 @@ outstanding instead of its default 16. For "put", the Go client has four modes:
 
 - "one" is `ReadFrom` with its defaults.
 - "readfrom" is `ReadFrom` with `UseConcurrentWrites`.
-- "many" is the same with 1,024 requests per file.
+- "many" is "readfrom" with 1,024 requests per file.
 - "at" is `WriteAt` from 64 goroutines.
 
 For "get", "at" is `ReadAt`, and the other three are `WriteTo`. The Go client's
@@ -369,6 +370,15 @@ def title(row):
     return COPIES.get(row["row"], row["row"])
 
 
+def by_case(seconds):
+    """The times of each case; its seeds are numbered: one1, one2."""
+    cases = collections.defaultdict(list)
+    for key, s in seconds.items():
+        cases[key.rstrip("0123456789")].append(f"{s:.1f}")
+    return "; ".join(f"{case} {', '.join(times)}"
+                     for case, times in cases.items())
+
+
 def copies(rows):
     by = {r["row"]: r["seconds"] for r in rows}
     missed = [f"{title(r)}: {'; '.join(r['missed'])}"
@@ -390,11 +400,11 @@ def copies(rows):
         "openssh-bdp-tuning (64 MiB) as with 512 MiB.",
         *([items(missed)] if missed else []), bars(lines, "s"),
         fill("Times are in seconds of the whole command, for 1 GB at 1 Gbit/s "
-             "x 200 ms, in virtual time. \"one2\" is one stream with seed 2. "
+             "x 200 ms, in virtual time, of one run for each seed. "
              "The last column gives each figure and its limit. Times include "
              "ARP. The [benchmark](../../bench/README.md#whole-commands) is of "
              "another commit and without ARP."),
         grid(["what", "path ", "seconds ", "measured "], [
             [title(r), "; ".join(r["paths"]).replace("untouched", "default"),
-             ", ".join(f"{key} {s:.1f}" for key, s in r["seconds"].items()),
+             by_case(r["seconds"]),
              "; ".join(r["measured"])] for r in rows])]

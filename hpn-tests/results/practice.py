@@ -43,8 +43,8 @@ def of(title, verdict, says, steps, row, commands):
     return [title, verdict, bars(shown, "s"),
             fill(HOW.format(buffers=BUFFERS[row["buffers"]])),
             table(steps), fill(says), commands,
-            f"Measured with {row['version']}. [Tools](tools.md) also has "
-            "20 and 100 ms."]
+            f"Measured with {row['version']}. [Tools](tools.md) also has the "
+            "times at 20 and 100 ms."]
 
 
 def rsync(rows):
@@ -61,7 +61,7 @@ def rsync(rows):
         "A patched server speeds up uploads, and a patched client downloads.",
         steps, row, """\
     rsync -a tree/ host:tree/                          # ssh of our packages
-    rsync -a -e /opt/openssh-bdp/bin/ssh tree/ host:   # or of a prefix""")
+    rsync -a -e /opt/openssh-bdp/bin/ssh tree/ host:tree/   # of a prefix""")
 
 
 def git(rows):
