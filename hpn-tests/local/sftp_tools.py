@@ -148,9 +148,11 @@ def torn(source, dest):
 
 def named(error, dest):
     """The names, in a copy beside which the client runs, of the files that are
-    told to be incomplete."""
+    told to be incomplete, once each."""
+    names = re.findall(r'^incomplete: "(.*)"$', error, re.M)
+    assert len(set(names)) == len(names), error
     return {os.path.relpath(os.path.join(os.path.dirname(dest), name), dest)
-            for name in re.findall(r'^incomplete: "(.*)"$', error, re.M)}
+            for name in names}
 
 
 def hears_interrupts():

@@ -148,19 +148,26 @@ def test_files_that_fail_are_named(tmp_path, tree, tool, direction):
     assert digests(into) == digests(tree)
 
 
-def test_large_file_in_a_tree_has_its_meter(tmp_path, tree):
-    """On a terminal every file has its line, in one piece."""
-    assert on_terminal(tmp_path, f"{OURS}/scp", "-rp", "-D", SERVER,
-                       f"x:{tree}", "copy") == 0
-    lines = (tmp_path / "out").read_text(errors="replace").split("\n")
-    done = [line for line in lines if "100%" in line]
-    files = sum(len(names) for _, _, names in os.walk(tree))
-    empty = 1 + sum(os.stat(tree / "0" / str(k)).st_size == 0
-                    for k in range(50) if k % 10)
-    empty += sum(os.stat(tree / "0" / "deep" / str(k)).st_size == 0
-                 for k in range(0, 50, 10))
-    assert len(done) == files - empty
-    assert sum(line.startswith("large ") for line in done) == 1
+@pytest.mark.parametrize("columns", [40, 100])
+def test_meters_of_a_tree_are_stocks(tmp_path, tree, columns):
+    """On a terminal, every file has its line, in stock's order."""
+    seen = []
+    for build in (STOCK, OURS):
+        assert on_terminal(
+            tmp_path, "sh", "-c", f"stty cols {columns}; exec {build}/scp -rp "
+            f"-D {SERVER} x:{tree}/[012] x:{tree}/large .") == 0
+        seen.append(re.findall(r"([^\r\n]*100% +\S+)[^\r\n]*\r?$", (
+            tmp_path / "out").read_text(errors="replace"), re.M))
+    assert seen[0] == seen[1] and len(seen[0]) > 120
+
+
+@pytest.mark.parametrize("direction", ["get", "put"])
+def test_names_are_printed_in_stocks_order(tmp_path, tree, direction):
+    said = [subprocess.run(
+        [f"{build}/sftp", "-b", "-", "-D", SERVER], text=True, cwd=tmp_path,
+        input=f"{direction} -r {tree} copy\n", capture_output=True).stdout
+        for build in (STOCK, OURS)]
+    assert said[0] == said[1] and len(said[0].splitlines()) > 40
 
 
 def test_rate_is_of_the_file_that_is_shown(tmp_path):

@@ -111,18 +111,20 @@ def test_reget_and_reput_complete_a_file(large, direction, streams):
     assert 20 * MIB + again <= large.sent() < 21 * MIB + again
 
 
+@pytest.mark.parametrize("streams, gaps", [(1, 0), (4, 64 * MIB)])
 @BOTH
-def test_copy_is_shorter_until_it_is_whole(place, direction):
-    """And less than 64 MiB of what is there has gaps."""
+def test_copy_is_shorter_until_it_is_whole(place, direction, streams, gaps):
+    """And less than 64 MiB of what is there has gaps; with one stream nothing
+    has."""
     place.source.write_bytes(content(LARGE))
-    client = begin(place, "scp", direction, "-l1600000")
+    client = begin(place, "scp", direction, "-l1600000", streams=streams)
     shorter = 0
     while client.poll() is None:
         if not place.dest.exists():
             continue
         before = place.dest.stat().st_size
         with open(place.dest, "rb") as f:
-            there = f.read(max(before - 64 * MIB, 0))
+            there = f.read(max(before - gaps, 0))
         with open(place.source, "rb") as f:
             assert f.read(len(there)) == there
         shorter += before < LARGE
@@ -464,6 +466,27 @@ def test_refused_logins_ask_nobody(login_place, direction):
     assert logins(sshd) == 1
     assert read(sshd.log).count("Invalid user nosuch") == 3
     assert "Failed password" not in read(sshd.log)
+
+
+@pytest.mark.parametrize("direction, limit, refusal", [
+    ("put", "MaxStartups 1", "drop connection"),
+    ("get", "MaxSessions 1", "no more sessions")])
+def test_refused_streams_change_nothing(login_place, direction, limit,
+                                        refusal):
+    """Each login takes a while."""
+    here = login_place
+    sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}", limit,
+                     "AuthorizedKeysCommand /usr/bin/sleep 1",
+                     "AuthorizedKeysCommandUser root")
+    control = ["-o", f"ControlPath={here.path('control')}"] * \
+        limit.startswith("MaxSessions")
+    if control:
+        here.start(here.ssh(*control, "-MN", HOST))
+        wait_for(lambda: os.path.exists(here.path("control")))
+    done = ssh_copy(here, direction, LOGINS, *control)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
+    assert refusal in read(sshd.log)
 
 
 def test_one_connection_has_one_session(login_place):
