@@ -6,18 +6,11 @@
 #include <sys/types.h>
 
 #include <stdint.h>
-#include <string.h>
 
 #include "misc.h"
 #include "progress-rate.h"
 
 #define SAMPLE(p, i)	((p)->ring[(i) % PROGRESS_RATE_SAMPLES])
-
-void
-progress_rate_init(struct progress_rate *p)
-{
-	memset(p, 0, sizeof(*p));
-}
 
 /*
  * Adds a sample, or replaces the last one if it is too recent: resizing a

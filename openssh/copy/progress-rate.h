@@ -19,16 +19,13 @@
 /* Number of samples in PROGRESS_RATE_S, plus one on either side */
 #define PROGRESS_RATE_SAMPLES	12
 
-struct progress_rate {
+struct progress_rate {		/* at the start, all is 0 */
 	u_int count;		/* number of samples so far */
 	struct {
 		double s;
 		uint64_t bytes;
 	} ring[PROGRESS_RATE_SAMPLES];
 };
-
-/* Starts anew. */
-void	 progress_rate_init(struct progress_rate *p);
 
 /*
  * Records that `bytes` bytes have been transferred at now_s. Returns the mean

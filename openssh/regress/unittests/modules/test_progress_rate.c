@@ -38,7 +38,7 @@ last_seconds(void)
 	double now = 1000;
 	uint64_t bytes = 5000 * MB;	/* it was resumed there */
 
-	progress_rate_init(&p);
+	memset(&p, 0, sizeof(p));
 	ASSERT_U64_EQ(progress_rate(&p, now, bytes), 0);
 	ASSERT_U64_EQ(run(&p, &now, &bytes, 1, MB), MB);
 	ASSERT_U64_EQ(run(&p, &now, &bytes, 100, MB), MB);
@@ -48,7 +48,7 @@ last_seconds(void)
 	ASSERT_U64_EQ(run(&p, &now, &bytes, 5, 0), 0);
 	ASSERT_U64_EQ(run(&p, &now, &bytes, 1, 10 * MB), 2 * MB);
 	/* A new file starts anew. */
-	progress_rate_init(&p);
+	memset(&p, 0, sizeof(p));
 	ASSERT_U64_EQ(progress_rate(&p, now, bytes), 0);
 	ASSERT_U64_EQ(run(&p, &now, &bytes, 1, 7 * MB), 7 * MB);
 }
@@ -61,7 +61,7 @@ many_looks(void)
 	uint64_t bytes = 0, shown = 0;
 	int i;
 
-	progress_rate_init(&p);
+	memset(&p, 0, sizeof(p));
 	for (i = 0; i <= 2000; i++) {
 		bytes = i <= 1000 ? i * MB : 1000 * MB + (i - 1000) * 3 * MB;
 		shown = progress_rate(&p, i / 100.0, bytes);
@@ -77,12 +77,12 @@ odd(void)
 {
 	struct progress_rate p;
 
-	progress_rate_init(&p);
+	memset(&p, 0, sizeof(p));
 	ASSERT_U64_EQ(progress_rate(&p, 10, 0), 0);
 	ASSERT_U64_EQ(progress_rate(&p, 10, MB), 0);
 	ASSERT_U64_EQ(progress_rate(&p, 9, 2 * MB), 0);
 	ASSERT_U64_EQ(progress_rate(&p, 11, 0), 0);
-	progress_rate_init(&p);
+	memset(&p, 0, sizeof(p));
 	ASSERT_U64_EQ(progress_rate(&p, 10, 0), 0);
 	ASSERT_U64_EQ(progress_rate(&p, 11, 100 * MB), 100 * MB);
 	ASSERT_U64_EQ(progress_rate(&p, 111, 200 * MB), MB);
