@@ -6,7 +6,8 @@ second reply on ("silent"). Or the file that is named grows before each question
 for attributes ("grows=FILE"). Or FILE is OTHER once the first request for a
 digest was answered ("swaps=FILE=OTHER"). Or what it tells of a path stays as it
 was for 2 s ("stale"). Or the first file that is opened is cut to half, and
-it ends when it is asked for its attributes ("cuts").
+it ends when it is asked for its attributes ("cuts"). Or each WRITE goes to the
+end of its file, whatever its offset, and there is no fstatvfs ("appends").
 
     bad_stream.py HOW SERVER..."""
 
@@ -17,8 +18,8 @@ import sys
 import threading
 import time
 
-from sftp_wire import (CLOSE, FAILURE, FSTAT, OPEN, STAT, Message, framed,
-                       message)
+from sftp_wire import (APPEND, CLOSE, FAILURE, FSTAT, OPEN, STAT, Message,
+                       framed, message)
 
 BAD = {
     "short": lambda head: head[:3],
@@ -58,6 +59,10 @@ class Between:
             if request[0] in (FSTAT, STAT) and self.how == "grows":
                 with open(*self.files, "ab") as f:
                     f.write(b"one more line\n")
+            if request[0] == OPEN and self.how == "appends":
+                end = 9 + int.from_bytes(request[5:9], "big")
+                request = request[:end + 3] + \
+                    bytes([request[end + 3] | APPEND]) + request[end + 4:]
             data = memoryview(framed(request))
             while data:
                 data = data[self.server.stdin.write(data):]
@@ -82,6 +87,8 @@ class Between:
                     self.told[path] = now, reply
                 old = self.told[path][1]
                 reply = old[:1] + reply[1:5] + old[5:]
+            elif self.how == "appends":
+                reply = reply.replace(b"fstatvfs@", b"notthere@")
             if n == 1 or self.how != "silent":
                 data = framed(reply)
                 while data:

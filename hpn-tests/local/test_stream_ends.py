@@ -129,3 +129,24 @@ def test_shrunk_file_of_a_lost_stream_is_an_error(place):
     for path in (cut, place.dest / cut.name):
         path.unlink()
     assert digests(place.dest) == digests(place.source)
+
+
+def test_server_that_ignores_offsets_gets_all_over_one_stream(large):
+    """Such a server cannot say what an open file system has."""
+    appends = f"exec {BAD_STREAM.format('appends')} -e"
+    large.serve(first=appends, more=appends)
+    assert large.copy("scp", "put", SLOW) == (0, "")
+    assert digests(large.dest) == digests(large.source)
+
+
+def test_stop_drops_no_stream(large):
+    """^Z for longer than a stream may take to open"""
+    large.serve(more="sleep 2")
+    client = begin(large, "scp", "put", "-l80000", how={"process_group": 0})
+    wait_for(lambda: len(large.pids()) == 4)
+    os.killpg(client.pid, signal.SIGTSTP)
+    time.sleep(11)
+    os.killpg(client.pid, signal.SIGCONT)
+    assert client.communicate(timeout=60)[1] == "" and client.returncode == 0
+    assert digests(large.dest) == digests(large.source)
+    assert len([n for n in large.moved() if n > MIB]) > 1

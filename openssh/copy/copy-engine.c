@@ -186,12 +186,14 @@ wait_and_move(struct copy *copy)
 		    sshbuf_len(s->out) == 0 ? -1 : s->conn->fd_out;
 		pfd[2 * i + 1].events = POLLOUT;
 	}
-	if (poll(pfd, 2 * copy->nstreams, TICK_MS) == -1) {
+	while (poll(pfd, 2 * copy->nstreams, TICK_MS) == -1) {
 		if (errno != EINTR)
 			fatal_f("poll: %s", strerror(errno));
 		refresh_progress_meter(0);
-		return;
+		if (interrupted)
+			return;
 	}
+	copy->polled_s = monotime_double();
 	for (i = 0; i < copy->nstreams; i++) {
 		s = copy->streams[i];
 		if (pfd[2 * i + 1].revents != 0 && stream_write(s) == -1)
@@ -246,6 +248,7 @@ run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 		.most = conn->more != NULL ? copy_streams : 1,
 		.descriptors = descriptors(),
 		.open_limit = open_limit(conn, files_max),
+		.polled_s = monotime_double(),
 	};
 	u_int i;
 	int failed;

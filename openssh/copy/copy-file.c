@@ -137,6 +137,17 @@ close_others(struct file *f)
 	return due;
 }
 
+/*
+ * Returns 1 if a file may be copied over several streams. Some servers ignore a
+ * WRITE's offset, but none of those that offer fstatvfs for an open file.
+ */
+static int
+may_share(const struct file *f)
+{
+	return f->size >= FILE_LARGE && (file_kind(f) != COPY_PUT ||
+	    (f->home->conn->exts & SFTP_EXT_FSTATVFS) != 0);
+}
+
 void
 file_begin_moving(struct file *f)
 {
@@ -146,7 +157,7 @@ file_begin_moving(struct file *f)
 	f->item.ready = 1;
 	f->item.metered = showprogress &&
 	    (f->size != 0 || copy->kind == COPY_PUT);
-	if (copy->most > 1 && f->size >= FILE_LARGE) {
+	if (copy->most > 1 && may_share(f)) {
 		f->moved = xcalloc(FILE_CHUNKS, sizeof(*f->moved));
 		f->low = f->next / FILE_CHUNK;
 		f->moved[f->low % FILE_CHUNKS] = f->next % FILE_CHUNK;
@@ -347,7 +358,7 @@ begin(struct file *f)
 	f->primary_only |= copy->kind == COPY_CROSS &&
 	    !(f->set.perm & S_IWUSR);
 	/* A large file is opened on other streams later. */
-	if (f->size >= FILE_LARGE)
+	if (may_share(f))
 		copy->wants_more = 1;
 	if (copy->kind != COPY_CROSS && f->size < FILE_LARGE &&
 	    !copy->flags.resume && !f->primary_only)

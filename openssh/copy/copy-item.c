@@ -258,25 +258,17 @@ copy_item_front(struct copy *copy)
 	}
 }
 
-/* The part of a path that the meter shows */
-static const char *
-meter_name(const char *path)
-{
-	const char *name = strrchr(path, '/');
-
-	return name == NULL || name[1] == '\0' ? path : name + 1;
-}
-
 /* Shows the meter of the front item. */
 static void
 show_meter(struct item *item)
 {
 	struct copy *copy = item->copy;
+	const char *slash = strrchr(item->src, '/');
 
 	if (item->metered && copy->metered != item) {
 		copy->metered = item;
-		start_progress_meter(meter_name(item->src), item->size,
-		    &item->done);
+		start_progress_meter(slash == NULL || slash[1] == '\0' ?
+		    item->src : slash + 1, item->size, &item->done);
 	}
 	if (item->state != ITEM_DONE || copy->metered != item)
 		return;

@@ -114,6 +114,7 @@ struct copy {
 	int wants_more;		/* 1: more streams would help */
 	int no_more;		/* 1: no more streams can be started */
 	int stopping;		/* 1: the user has interrupted */
+	double polled_s;	/* time of the last poll(2) */
 };
 
 extern const struct item_ops copy_dir_ops, copy_file_ops;

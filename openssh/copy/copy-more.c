@@ -422,15 +422,18 @@ patience(const struct copy *copy, const struct stream *s)
 	return SILENT_END_S;
 }
 
-/* Drops a stream that is late, and begins to check one that is open. */
+/*
+ * Drops a stream that is late, and begins to check one that is open. Replies
+ * that came while the program was stopped (^Z) have been read.
+ */
 static void
-tend(struct copy *copy, struct further *x, double now)
+tend(struct copy *copy, struct further *x)
 {
 	struct stream *s = x->s;
 
 	if (s->state >= STREAM_UNCHECKED && s->outstanding == 0)
-		s->since_s = now;
-	else if (now - s->since_s > patience(copy, s))
+		s->since_s = copy->polled_s;
+	else if (copy->polled_s - s->since_s > patience(copy, s))
 		stream_lose(s, "it does not answer");
 	if (s->state == STREAM_LOST && !x->told) {
 		x->told = 1;
@@ -456,5 +459,5 @@ copy_more_tend(struct copy *copy)
 	while (copy->nstreams <= more->n)
 		join(copy, &more->further[copy->nstreams - 1]);
 	for (i = 0; i < more->n; i++)
-		tend(copy, &more->further[i], monotime_double());
+		tend(copy, &more->further[i]);
 }
