@@ -21,7 +21,7 @@ def number(text, least, most):
 
 
 def parse(fields):
-    """A link, in the lab's terms (hpn-tests/lib/lab.py), with name and what."""
+    """A link, in the terms of hpn-tests/harness/lab.py, with name and what."""
     if len(fields) != len(COLUMNS):
         raise ValueError(f"{len(fields)} columns, not {len(COLUMNS)}")
     row = dict(zip(COLUMNS, fields))

@@ -1,5 +1,5 @@
-"""Where the project's parts are. Importing it makes hpn-tests/lib (the lab and
-the loopback) importable."""
+"""Where the project's parts are. Importing it makes hpn-tests/harness (the lab
+and the loopback) importable."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
 BUILD = os.path.join(TOP, os.environ.get("BDP_BUILD", "build"))
 BENCH = os.path.join(BUILD, "bench")
-sys.path.append(os.path.join(TOP, "hpn-tests", "lib"))
+sys.path.append(os.path.join(TOP, "hpn-tests", "harness"))
 
 
 class BenchError(Exception):

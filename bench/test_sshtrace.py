@@ -15,7 +15,7 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-sys.path.append(os.path.join(TOP, "hpn-tests", "lib"))
+sys.path.append(os.path.join(TOP, "hpn-tests", "harness"))
 import lab                              # noqa: E402
 from loopback import (OURS, PORT, STOCK, going_first,    # noqa: E402, F401
                       read, root_place, wait_until)

@@ -1,5 +1,5 @@
-"""What the tests of all folders have: lib, the programs of the lab's guest and
-the table of peers to import, and levels.
+"""What the tests of all folders have: harness, the programs of the lab's guest
+and the table of peers to import, and levels.
 
 --level check, netem or full: how much is run. --resume: transfers under netem
 that an interrupted run has made, with the same programs, are not made again."""
@@ -9,7 +9,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, folder)
-                for folder in ("lib", "lab/guest", "peers")]
+                for folder in ("harness", "lab/guest", "peers")]
 LEVELS = {"check": ("check",), "netem": ("check", "netem"),
           "full": ("check", "netem", "grid"), "self": ("self",)}
 

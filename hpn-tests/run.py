@@ -23,7 +23,7 @@ import sys
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "lib"))      # tally.py
+sys.path.insert(0, os.path.join(HERE, "harness"))      # tally.py
 WORKERS_MAX = 5
 TIMEOUT_S = 2400        # the longest test takes 16 minutes on a busy machine
 

@@ -7,7 +7,7 @@ import os
 import sys
 
 HPN_TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(HPN_TESTS, "lib"))
+sys.path.insert(0, os.path.join(HPN_TESTS, "harness"))
 import documents                        # noqa: E402
 import requirements                     # noqa: E402
 import scenarios                        # noqa: E402

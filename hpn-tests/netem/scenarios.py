@@ -1,6 +1,6 @@
 """The table of scenarios: data. test_scenarios.py runs them; what a row can't
 say has a file of its own. hpn-tests/README.md lists the fields of a row and of
-its transfer (lib/spec.py), and what a row can require (requirements.py).
+its transfer (harness/spec.py), and what a row can require (requirements.py).
 
 Each is measured against raw TCP on the same path in the same run. A row with a
 word that doesn't exist, or a value that can't be, is an error before anything

@@ -32,8 +32,9 @@ def test_one_line_changes_the_names():
 PATH = re.compile(r"(?<![\w./$@*<>{}=-])((?:[\w.-]+/)+[\w.*-]+)")
 MODULE = re.compile(r"(?<![\w./$@*<>{}-])([\w-]+\.py)\b")
 # Whose first folder is one of these: once they were on top, too
-OF_OURS = {"bench", "debian", "docs", "faults", "hpn-tests", "interop", "lab",
-           "lib", "load", "netem", "openssh", "patches", "peers", "upstream"}
+OF_OURS = {"bench", "debian", "docs", "faults", "harness", "hpn-tests",
+           "interop", "lab", "lib", "load", "netem", "openssh", "patches",
+           "peers", "upstream"}
 SOURCES = (".py", ".md", ".sh", ".patch", ".mk")
 DATA = (".json", ".jsonl", ".lock", ".part", ".patch", ".sum", ".svg", ".xml")
 ELSEWHERE = {"debian/patches"}      # in a source package, as all that the

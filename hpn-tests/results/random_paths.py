@@ -9,7 +9,7 @@ import sys
 from content import grid
 from gather import TOP, file
 
-sys.path.insert(0, os.path.join(TOP, "hpn-tests", "lib"))   # plot_window
+sys.path.insert(0, os.path.join(TOP, "hpn-tests", "harness"))  # plot_window
 
 DRAWS = 200
 HOW = """\

@@ -37,7 +37,7 @@ def test_builds_after_each_mail(tmp_path):
         run(tree, "./config.status", "Makefile")
         run(tree, "make", f"-j{JOBS}")
         run(tree, "make", f"-j{JOBS}", "unit")
-    said = run(trees.TOP, "hpn-tests/lib/in-tree", tree, "make", "-s",
+    said = run(trees.TOP, "hpn-tests/harness/in-tree", tree, "make", "-s",
                "t-exec", f"LTESTS={CHANNELS}")
     assert "all t-exec passed" in said
 
