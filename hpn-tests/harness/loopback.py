@@ -386,6 +386,14 @@ def a_place(request, ids):
         shutil.rmtree(here.folder)
 
 
+@pytest.fixture(name="tmp_path")
+def user_path():
+    """As pytest's, but where a user may go. tally.py removes it."""
+    path = user_folder()
+    with as_user():
+        yield path
+
+
 @pytest.fixture
 def place(request):
     yield from a_place(request, ORDINARY)

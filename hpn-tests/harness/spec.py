@@ -1,5 +1,5 @@
 """What a transfer is: its path, what moves over it, what else happens. This
-file declares all fields; lab/guest carries them out, and netem/reference.py
+file declares all fields; lab/guest carries them out, and paths/reference.py
 lists them in README.md. A field that Path declares is also one of raw TCP's,
 the reference.
 

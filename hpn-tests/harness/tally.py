@@ -17,7 +17,7 @@ LACKS = re.compile(r"no (?!\S*build/(?!debian12|gosftp)|configure|Makefile)|"
 WORST = ("passed", "skipped", "failed")
 # What must not run at once, because both make something in build/openssh
 IN_BUILD = {f"hpn-tests/{folder}/test_{name}.py" for folder, name in (
-    ("local", "preauth"), ("repository", "install"), ("unit", "fuzz"),
+    ("login", "preauth"), ("repository", "install"), ("unit", "fuzz"),
     ("unit", "regress"), ("unit", "unit"))}
 
 
@@ -114,8 +114,8 @@ def unit(nodeid):
     """What of the tests one worker runs, in order: those of a file, or of
     files that share what they make."""
     path = nodeid.split("::")[0]
-    if path.startswith("hpn-tests/netem/"):
-        return "hpn-tests/netem"        # all transfers are started at once
+    if path.startswith("hpn-tests/paths/"):
+        return "hpn-tests/paths"        # all transfers are started at once
     return "build/openssh" if path in IN_BUILD else path
 
 

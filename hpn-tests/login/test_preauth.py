@@ -75,7 +75,7 @@ class Noting:
         subprocess.run(["cc", "-O2", "-fPIE", "-D_GNU_SOURCE",
                         f'-DCALLS_DIR="{self.calls}"', "-c", "-o",
                         f"{self.tree}/calls.o",
-                        f"{TOP}/hpn-tests/local/preauth/calls.c"], check=True)
+                        f"{TOP}/hpn-tests/login/preauth/calls.c"], check=True)
         for program in PROGRAMS:
             os.unlink(f"{self.tree}/{program}")
         make(self.tree, flags, f"LIBS={make_says('$(LIBS)')} calls.o",

@@ -17,6 +17,7 @@ from loopback import (BUILD, ORDINARY, OURS, STOCK,         # noqa: F401
                       needs_root)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+BAD_STREAM = os.path.join(HERE, "bad_stream.py")
 SERVER = os.path.join(OURS, "sftp-server")
 if not os.path.exists(SERVER):
     pytest.skip("no build/openssh: see \"make openssh\"",

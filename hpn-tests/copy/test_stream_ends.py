@@ -12,11 +12,10 @@ import time
 from loopback import SLOW_PATH
 from stream_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place,   # noqa: F401
                           begin, large, made_long_ago, place, wait_for)
-from sftp_tools import (SERVER, content, digests, entries, named,
+from sftp_tools import (HERE, SERVER, content, digests, entries, named,
                         torn)
 
 AT_ONCE = 8
-HERE = os.path.dirname(os.path.abspath(__file__))
 BAD_STREAM = f"{shlex.quote(os.path.join(HERE, 'bad_stream.py'))} {{}} {SERVER}"
 
 

@@ -20,7 +20,7 @@ def test_a_row_can_fail():
     one that never was to fail says so. Without its peer a row is skipped."""
     done = subprocess.run(
         [sys.executable, "-B", os.path.join(lab.TOP, "hpn-tests", "run.py"),
-         "hpn-tests/netem/test_scenarios.py", "--level", "self"],
+         "hpn-tests/paths/test_scenarios.py", "--level", "self"],
         cwd=lab.TOP, capture_output=True, text=True, timeout=600,
         env={k: v for k, v in os.environ.items()
              if k != "REQUIRE_ALL" and not k.startswith("PYTEST_")})

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from loopback import IN_TREE, OURS, STOCK, needs_root
+from loopback import IN_TREE, OURS, STOCK, needs_root, user_path  # noqa: F401
 from sftp_tools import SERVER
 
 MIB = 1024 * 1024

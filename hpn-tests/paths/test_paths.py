@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from loopback import OURS, STOCK, read, wait_until
+from loopback import OURS, STOCK, place, read, wait_until     # noqa: F401
 
 SERVER = "10.9.0.2"
 # A machine of its own for sshd

@@ -10,9 +10,7 @@ import sys
 import pytest
 
 from names_server import EVIL
-from sftp_tools import OURS, SERVER, run
-
-HERE = os.path.dirname(os.path.abspath(__file__))
+from sftp_tools import HERE, OURS, SERVER, run
 
 ENTRIES = ["", "/", ".", "..", "../evil", "../../evil", f"/{EVIL}",
            "a/../../evil", "evil/", "../evil\\0x", "..\\0", "sub/evil",

@@ -18,11 +18,8 @@ from stream_place import (BOTH, LARGE, MIB, SIZE, SLOW, TOOLS,   # noqa: F401
 from loopback import (HOST, PORT, needs_root,          # noqa: F401
                       place as loopback_place,
                       read)
-from sftp_tools import (OURS, SERVER, content, digests, entries,
+from sftp_tools import (BAD_STREAM, OURS, SERVER, content, digests, entries,
                         hears_interrupts, run)
-
-BAD_STREAM = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                        "bad_stream.py")
 
 
 @TOOLS

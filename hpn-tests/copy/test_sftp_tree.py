@@ -12,13 +12,12 @@ import time
 import pytest
 
 from loopback import SLOW_PATH, Peak
-from sftp_tools import (HERE, OURS, STOCK, SERVER,     # noqa: F401
+from sftp_tools import (BAD_STREAM, HERE, OURS, STOCK, SERVER,  # noqa: F401
                         SMALL, client, content, copy, digests,
                         hears_interrupts, named, odd, program, run, scp,
                         scp_argv, torn)
 
 ODD = os.path.join(HERE, "odd_sftp_server.py")
-BAD_STREAM = os.path.join(HERE, "bad_stream.py")
 MIB = 1 << 20
 BOTH = pytest.mark.parametrize("direction", ["get", "put"])
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loopback import HOST, OURS, PORT, read
+from loopback import HOST, OURS, PORT, place, read        # noqa: F401
 
 
 def log_in(place, *options, sshd_options=(), level="INFO"):
