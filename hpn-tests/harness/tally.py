@@ -17,7 +17,7 @@ LACKS = re.compile(r"no (?!\S*build/(?!debian12|gosftp)|configure|Makefile)|"
 WORST = ("passed", "skipped", "failed")
 # What must not run at once, because both make something in build/openssh
 IN_BUILD = {f"hpn-tests/{folder}/test_{name}.py" for folder, name in (
-    ("login", "preauth"), ("repository", "install"), ("unit", "fuzz"),
+    ("login", "preauth"), ("config", "install"), ("unit", "fuzz"),
     ("unit", "regress"), ("unit", "unit"))}
 
 

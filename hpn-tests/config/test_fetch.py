@@ -19,8 +19,8 @@ import time
 
 import pytest
 
+from loopback import TOP
 from programs import without
-from tracked import TOP
 
 OPENSSH = os.path.join(TOP, "openssh")
 NEWEST, OLDER = "11.0p1", "10.9p1"

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tracked import TOP
+from loopback import TOP
 
 
 @pytest.fixture

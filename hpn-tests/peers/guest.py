@@ -10,8 +10,7 @@ import sys
 import time
 
 HPN_TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(HPN_TESTS, "peers"),
-                os.path.join(HPN_TESTS, "lab", "guest")]
+sys.path.insert(0, os.path.join(HPN_TESTS, "lab", "guest"))
 import net                              # noqa: E402
 import payload                          # noqa: E402
 import peers                            # noqa: E402
