@@ -37,7 +37,7 @@ lower bounds reach the limits. It fails if an upper bound is below its limit.
 Otherwise it is inconclusive. Without loss or jitter the lab repeats exactly,
 so a trial is one run without bounds. Within one build, no result is replaced
 by a second measurement. Of range B, 60 trials were first measured at commit
-a4f7911. After changes of the copy engine, all 200 were measured at 4f1e2b5. Of
+a4f7911. After changes to the copy engine, all 200 were measured at 4f1e2b5. Of
 the 60, 1047 then passed instead of failing, 1029 failed instead of being
 inconclusive, and 1008, 1027 and 1036 were inconclusive instead of passing.
 Wrong bytes, an error or a leftover process is a failure.

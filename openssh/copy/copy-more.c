@@ -20,8 +20,8 @@
 #define OPEN_MAX_S	10
 
 /*
- * Maximum time (s) between data from a stream with outstanding requests; and if
- * no other work is left, or the user has interrupted.
+ * Maximum time (s) without data from a stream that has outstanding requests:
+ * while others have some, too; while none has; and after an interrupt.
  */
 #define SILENT_MAX_S	60
 #define SILENT_END_S	10

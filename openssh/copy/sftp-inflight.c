@@ -82,7 +82,7 @@ sftp_inflight_room(const struct sftp_inflight *inflight, size_t len)
 {
 	uint64_t most = sftp_inflight_depth(inflight);
 
-	/* The user's number is for each file; together they get no less. */
+	/* The user's number is for each file; all may have as much. */
 	if (inflight->fixed != 0)
 		most = MAXIMUM(inflight->cw.base, inflight->fixed * MAXIMUM(
 		    cost(len), inflight->cw.base / SFTP_INFLIGHT_STOCK));

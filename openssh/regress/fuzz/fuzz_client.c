@@ -196,7 +196,7 @@ content(void)
 	return all;
 }
 
-/* As pwrite(2). Pages of zeros behind the end of a file take no place. */
+/* As pwrite(2). Pages of zeros beyond the end of a file take no space. */
 static ssize_t
 put_data(int fd, const u_char *p, size_t len, off_t offset)
 {

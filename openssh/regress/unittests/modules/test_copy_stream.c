@@ -180,7 +180,7 @@ test_handles(void)
 	copy_send(s, &item, SSH2_FXP_OPENDIR, got, &path);
 	copy_send(s, &item, SSH2_FXP_OPENDIR, got, &path);
 	status(10, SSH2_FX_OK);
-	/* There were two already, so that is not why. */
+	/* Two were open before, so their number is not the reason. */
 	answer_open(11, 1);
 	ASSERT_INT_EQ(others, 0);
 	/* When this was asked for, there might have been two more. */
