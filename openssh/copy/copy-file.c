@@ -202,14 +202,16 @@ let_go(struct file *f)
 static void
 end(struct file *f)
 {
+	u_int i;
+
 	f->item.failed = file_is_bad(f);
 	if (f->item.failed && interrupted && (f->ended == UINT64_MAX ||
 	    file_there(f) < MAXIMUM(f->ended, f->size)))
 		sftp_incomplete_print_one(f->incomplete);
 	let_go(f);
 	copy_item_end(&f->item);
-	while (f->setstats_failed-- != 0)
-		error("remote fsetstat: %s", fx2txt(f->setstat_status));
+	for (i = 0; i < f->setstats_failed; i++)
+		error("remote fsetstat: %s", fx2txt(f->setstat_status[i]));
 	if (f->item.failed)
 		say_failed(f);
 }

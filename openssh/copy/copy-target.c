@@ -183,10 +183,8 @@ got_setstat(struct request *req, struct reply *reply)
 {
 	struct file *f = file_of(req->item);
 
-	if (!reply->lost && reply->status != SSH2_FX_OK) {
-		f->setstat_status = reply->status;
-		f->setstats_failed++;
-	}
+	if (!reply->lost && reply->status != SSH2_FX_OK)
+		f->setstat_status[f->setstats_failed++] = reply->status;
 	file_advance(f);
 }
 
