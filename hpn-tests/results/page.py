@@ -35,7 +35,9 @@ Each page begins with its summary. "Ours" is openssh-bdp, "stock" unmodified
 OpenSSH. The [benchmark](../../bench/README.md) gives rates over ten links and
 times of whole commands. Programs write all these pages: do not edit them.
 
-## Current code
+## Measured since the last rewrite
+
+Each page names its commit; later commits may have changed the code again.
 
 {current}
 ## Older code (measure again before you quote it)
