@@ -172,6 +172,7 @@ wait_and_move(struct copy *copy)
 {
 	struct pollfd pfd[2 * COPY_STREAMS_MAX];
 	struct stream *s;
+	double gap_s;
 	u_int i;
 	/* Accept no reply of a source if its data cannot be passed on. */
 	int is_held = copy->kind == COPY_CROSS &&
@@ -186,16 +187,18 @@ wait_and_move(struct copy *copy)
 		    sshbuf_len(s->out) == 0 ? -1 : s->conn->fd_out;
 		pfd[2 * i + 1].events = POLLOUT;
 	}
-	while (poll(pfd, 2 * copy->nstreams, TICK_MS) == -1) {
+	if (poll(pfd, 2 * copy->nstreams, TICK_MS) == -1) {
 		if (errno != EINTR)
 			fatal_f("poll: %s", strerror(errno));
 		refresh_progress_meter(0);
-		if (interrupted)
-			return;
+		return;
 	}
+	/* Of a time without polls (^Z, a slow disk), 2 s count as silence. */
+	gap_s = MAXIMUM(monotime_double() - copy->polled_s - 2, 0);
 	copy->polled_s = monotime_double();
 	for (i = 0; i < copy->nstreams; i++) {
 		s = copy->streams[i];
+		s->since_s = MINIMUM(s->since_s + gap_s, copy->polled_s);
 		if (pfd[2 * i + 1].revents != 0 && stream_write(s) == -1)
 			continue;
 		if (pfd[2 * i].revents != 0)

@@ -139,7 +139,7 @@ close_others(struct file *f)
 
 /*
  * Returns 1 if a file may be copied over several streams. Some servers ignore a
- * WRITE's offset, but none of those that offer fstatvfs for an open file.
+ * WRITE's offset; none is known that offers fstatvfs for an open file.
  */
 static int
 may_share(const struct file *f)

@@ -422,10 +422,7 @@ patience(const struct copy *copy, const struct stream *s)
 	return SILENT_END_S;
 }
 
-/*
- * Drops a stream that is late, and begins to check one that is open. Replies
- * that came while the program was stopped (^Z) have been read.
- */
+/* Drops a stream that is late, and begins to check one that is open. */
 static void
 tend(struct copy *copy, struct further *x)
 {
