@@ -2,6 +2,7 @@
 nothing unasked. What a user, an agent and the server's log see is as with
 stock's ssh."""
 
+import glob
 import os
 import re
 import shutil
@@ -411,7 +412,9 @@ def provider():
     done = subprocess.run(
         ["cc", "-w", "-shared", "-fPIC", "-D_GNU_SOURCE", "-DHAVE_CONFIG_H",
          f"-I{STOCK}", "-o", made, *sources, f"{STOCK}/ed25519.c",
-         f"{STOCK}/hash.c", "-lcrypto"], capture_output=True, text=True)
+         # Before 10.5, it needs the latter.
+         *(glob.glob(f"{STOCK}/ed25519-openssl.c") or [f"{STOCK}/hash.c"]),
+         "-lcrypto"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     yield made
     shutil.rmtree(folder)
