@@ -1,5 +1,6 @@
 """./configure: the same options build the same, whatever lies about."""
 
+import glob
 import os
 import re
 import subprocess
@@ -143,11 +144,25 @@ def test_tracepoint_is_a_switch(tmp_path, flags, there):
     assert ("int included;" in done.stdout) == there
 
 
+def symbols(path, *options):
+    return subprocess.run(["nm", *options, path], text=True,
+                          capture_output=True, check=True).stdout
+
+
 def test_programs_without_channels():
     """ssh-keysign, which is setuid, and the sshd that listens read options,
     but have nothing to do with channels."""
     for program in ("ssh-keysign", "sshd"):
         for tree in (STOCK, OURS):
-            listed = subprocess.run(["nm", f"{tree}/{program}"], text=True,
-                                    capture_output=True, check=True).stdout
-            assert " channel_" not in listed
+            assert " channel_" not in symbols(f"{tree}/{program}")
+
+
+def test_no_program_starts_a_thread():
+    """So nothing is to be run under TSan."""
+    paths = [path for path in glob.glob(f"{OURS}/s[csf][hpt]*")
+             if "." not in path[len(OURS):] and os.access(path, os.X_OK)]
+    assert {"ssh", "scp", "sftp-server", "sshd-session"} <= \
+        set(map(os.path.basename, paths))
+    for path in paths:
+        assert not re.search(r" U (pthread_create|thrd_create|clone3?)\b",
+                             symbols(path, "-D")), path
