@@ -11,9 +11,10 @@ other where pytest-xdist is missing, and where the lab is in real
 time, which others would disturb. A test that hangs fails after TIMEOUT_S, and
 says where, if pytest-timeout is there; PYTEST_TIMEOUT sets another time.
 
-Where REQUIRE_ALL=1 is set, as CI does, nothing may be skipped: what this
-machine can't run is a failure with the same reason. (A conftest.py at the top
-can't say so: configure removes all files of that name.)"""
+Where REQUIRE_ALL=1 is set, as CI does, nothing may be skipped but what this
+machine's kernel lacks: what else it can't run is a failure with the same
+reason. (A conftest.py at the top can't say so: configure removes all files of
+that name.)"""
 
 import importlib.util
 import os

@@ -9,6 +9,7 @@ import re
 import shutil
 import stat
 import struct
+import subprocess
 
 import pytest
 
@@ -159,18 +160,15 @@ MOUNTS = {
 }
 
 
-def kind_of(mount):
-    return "btrfs" if mount == "quota" else mount
-
-
-# Of file systems that this kernel doesn't have there are no cases
-@pytest.fixture(params=[
-    mount for mount in MOUNTS
-    if kind_of(mount) in read("/proc/filesystems").split()])
+@pytest.fixture(params=MOUNTS)
 def mounted(place, request):
     """A folder with a file system: as the place sees it, and as we do."""
-    kind = kind_of(request.param)
+    kind = "btrfs" if request.param == "quota" else request.param
     script = MOUNTS[request.param]
+    if shutil.which("modprobe"):
+        subprocess.run(["modprobe", "-q", kind], check=False)
+    if kind not in read("/proc/filesystems").split():
+        pytest.skip(f"no {kind} in this kernel")
     if script.startswith(ON_LOOP) and not shutil.which(f"mkfs.{kind}"):
         pytest.skip(f"no mkfs.{kind}")
     at = place.path("mounted")

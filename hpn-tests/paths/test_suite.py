@@ -14,16 +14,35 @@ from scenarios import ROWS
 from spec import transfer
 
 
+def run(*arguments, **env):
+    env |= {k: v for k, v in os.environ.items()
+            if k != "REQUIRE_ALL" and not k.startswith("PYTEST_")}
+    return subprocess.run(
+        [sys.executable, "-B", f"{lab.TOP}/hpn-tests/run.py", *arguments],
+        cwd=lab.TOP, capture_output=True, text=True, timeout=600, env=env)
+
+
+@pytest.mark.parametrize("reason, every, status", [
+    ("no mandoc", "0", 0), ("no build/stock: see \"make stock\"", "0", 1),
+    ("no mandoc", "1", 1), ("no vfat in this kernel", "1", 0)])
+def test_run_fails_if_what_could_run_is_skipped(tmp_path, reason, every,
+                                                status):
+    (tmp_path / "test_a.py").write_text(
+        f"import pytest\n\ndef test_a():\n    pytest.skip({reason!r})\n\n"
+        "def test_b():\n    pass\n")
+    done = run(tmp_path, REQUIRE_ALL=every)
+    assert done.returncode == status
+    assert done.stdout.endswith(
+        "\n1 passed, 1 failed, 0 skipped\n" if status and every == "1" else
+        f"\nskipped: 1 {reason}{' (which this machine has)' * status}\n"
+        "1 passed, 0 failed, 1 skipped\n"), done.stdout
+
+
 def test_a_row_can_fail():
     """Stock OpenSSH is not raw TCP: the row fails and leaves all there is to
     see. A row that is to fail until some day passes only as long as it does;
     one that never was to fail says so. Without its peer a row is skipped."""
-    done = subprocess.run(
-        [sys.executable, "-B", os.path.join(lab.TOP, "hpn-tests", "run.py"),
-         "hpn-tests/paths/test_scenarios.py", "--level", "self"],
-        cwd=lab.TOP, capture_output=True, text=True, timeout=600,
-        env={k: v for k, v in os.environ.items()
-             if k != "REQUIRE_ALL" and not k.startswith("PYTEST_")})
+    done = run("hpn-tests/paths/test_scenarios.py", "--level", "self")
     out = done.stdout
     assert done.returncode == 1, out + done.stderr
     assert out.endswith("\n1 passed, 2 failed, 1 skipped\n"), out[-500:]
@@ -31,7 +50,8 @@ def test_a_row_can_fail():
     assert "self-is-stock] FAILED goodput, of raw TCP: " in out
     assert "missed: goodput, of raw TCP: " in out
     assert "holds now, but is marked as failing until 'Doomsday'" in out
-    assert 'no build/nowhere: see "make nowhere"' in out
+    assert 'skipped: 1 no build/nowhere: see "make nowhere" (which this ' \
+        'machine has)\n' in out
     folder = os.path.relpath(
         os.path.join(lab.BUILD, "artifacts", "self-is-stock"), lab.TOP)
     assert f"logs, trace and picture: {folder}" in out
