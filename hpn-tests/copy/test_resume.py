@@ -314,9 +314,10 @@ def test_check_file_gives_its_memory_back(tmp_path, session):
 @read_only_too("options")
 @pytest.mark.parametrize("end", ["both", "stdin", "stdout"])
 def test_digests_end_with_their_client(tmp_path, end, options):
-    """Those that it asked for would take minutes of CPU time."""
+    """Most of those that it asked for are never made."""
     sparse(tmp_path / "file", 32 << 20)
-    session = Session(SERVER, *options)
+    with open(tmp_path / "log", "w") as log:
+        session = Session(SERVER, "-e", "-l", "debug", *options, stderr=log)
     handle = session.open(tmp_path / "file")
     session.process.stdin.write(framed(*[               # a pipe takes 64 KiB
         check_request(handle, "sha256", 0, 0, 0)] * 600))
@@ -325,12 +326,12 @@ def test_digests_end_with_their_client(tmp_path, end, options):
         session.process.stdin.close()
     if end != "stdin":
         session.process.stdout.close()
-    _, status, used = os.wait4(session.process.pid, 0)
-    session.process.returncode = status
+    assert session.process.wait(100) in (0, -signal.SIGPIPE)
     session.process.stdin.close()
     session.process.stdout.close()
-    assert status in (0, signal.SIGPIPE)
-    assert used.ru_utime + used.ru_stime < 3, used
+    log = (tmp_path / "log").read_text()
+    made = log.count(": check-file ") - log.count("sent status Failure")
+    assert 0 < made < 300
 
 
 @pytest.mark.parametrize("what", ["digest", "copy", "directories"])
@@ -353,11 +354,11 @@ def test_nothing_is_done_for_a_client_that_left(tmp_path, what):
     ours, server = socket.socketpair()
     ours.sendall(framed(*sent))
     ours.close()
-    process = subprocess.Popen([SERVER], stdin=server, stdout=server)
+    done = subprocess.run([SERVER, "-e", "-l", "debug"], stdin=server,
+                          stdout=server, stderr=subprocess.PIPE, text=True)
     server.close()
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = status
-    assert used.ru_utime + used.ru_stime < 1, used
+    assert done.returncode in (0, -signal.SIGPIPE)
+    assert len(re.findall(": check-file |: copy-data ", done.stderr)) <= 1
     assert len(list(tmp_path.glob("made*"))) <= 1
 
 
