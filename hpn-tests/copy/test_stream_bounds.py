@@ -54,7 +54,7 @@ def test_full_disk_names_what_is_incomplete(place, direction):
     source."""
     tree(place.source, 60)
     left = place.path / "left"
-    # 5 MB/s: all streams are there long before the disk is full.
+    place.serve(until="pids==4")
     argv, _ = place.argv("scp", direction, place.source,
                          place.path / "small" / "dest", "-l40000")
     status, error = on_small_disk(place.path, 24, argv)
@@ -81,6 +81,7 @@ def test_full_disk_names_what_is_incomplete(place, direction):
 
 def peak_kib(place, direction, streams):
     """scp's VmHWM"""
+    place.serve(until=f"pids=={streams}")
     argv, _ = place.argv("scp", direction, place.source,
                          place.path / f"dest{streams}", "-l240000",
                          streams=streams)

@@ -4,7 +4,6 @@ and where the source is not what it was."""
 import concurrent.futures
 import contextlib
 import os
-import shlex
 import signal
 import sys
 import time
@@ -12,11 +11,10 @@ import time
 from loopback import SLOW_PATH
 from stream_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place,   # noqa: F401
                           begin, large, made_long_ago, place, wait_for)
-from sftp_tools import (HERE, SERVER, content, digests, entries, named,
-                        torn)
+from sftp_tools import (BAD_STREAM, SERVER, content, digests, entries,
+                        named, torn)
 
 AT_ONCE = 8
-BAD_STREAM = f"{shlex.quote(os.path.join(HERE, 'bad_stream.py'))} {{}} {SERVER}"
 
 
 def small_files(place, count=200, size=1_000_000):
@@ -87,7 +85,7 @@ def test_late_stream_is_ignored(place, tool):
 @BOTH
 def test_tree_waits_for_no_stream_in_its_check(place, direction):
     small_files(place, 40)
-    place.serve(more=f"exec {BAD_STREAM.format('silent')} -e")
+    place.serve(more=f"exec {BAD_STREAM} silent {SERVER} -e")
     began_s = time.monotonic()
     status, error = place.copy("scp", direction, "-l200000")
     took_s = time.monotonic() - began_s
@@ -108,8 +106,8 @@ def test_source_is_copied_once_without_fstat(large, tool):
 
 def test_growing_source_is_copied_once(large):
     """Though it grows whenever it is looked at."""
-    grows = BAD_STREAM.format(f"grows={shlex.quote(str(large.source))}")
-    large.serve(first=f"exec {grows} -e -l debug 2>> {large.path}/log")
+    large.serve(first=f"exec {BAD_STREAM} grows={large.source} {SERVER} -e "
+                "-l debug 2>> log")
     assert large.copy("scp", "get", SLOW) == (0, "")
     there = large.dest.read_bytes()
     assert large.source.read_bytes().startswith(there)
@@ -120,7 +118,7 @@ def test_growing_source_is_copied_once(large):
 def test_shrunk_file_of_a_lost_stream_is_an_error(place):
     """Its server ends before it tells the size."""
     small_files(place, 100)
-    place.serve(more=f"exec {BAD_STREAM.format('cuts')} -e")
+    place.serve(more=f"exec {BAD_STREAM} cuts {SERVER} -e")
     status, error = place.copy("scp", "get", "-l160000", streams=2)
     cut, = (path for path in place.source.iterdir()
             if path.stat().st_size != 1_000_000)
@@ -132,7 +130,7 @@ def test_shrunk_file_of_a_lost_stream_is_an_error(place):
 
 def test_server_that_ignores_offsets_gets_all_over_one_stream(large):
     """Such a server cannot say what an open file system has."""
-    appends = f"exec {BAD_STREAM.format('appends')} -e"
+    appends = f"exec {BAD_STREAM} appends {SERVER} -e"
     large.serve(first=appends, more=appends)
     assert large.copy("scp", "put", SLOW) == (0, "")
     assert digests(large.dest) == digests(large.source)

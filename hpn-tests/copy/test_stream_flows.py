@@ -12,13 +12,13 @@ import sys
 import pytest
 
 from stream_place import (BOTH, MIB, SIZE, kill, kills, made_long_ago, missing,
-                          pretenders, sent_in, sent_little, wait_for)
+                          pretenders, sent_in, sent_little, ssh_script,
+                          wait_for)
 from loopback import HOST, OURS, PORT, SLOW_PATH, STOCK, open_files, read
-from sftp_tools import content, digests
+from sftp_tools import content, digests, program
 
 STREAMS = 4
 LATE_S = 0.002                  # each way
-LASTS = "-l80000"               # 10 MB/s, until all logins are there
 
 # A path on which much more than 16 MiB are in flight
 FAR_STREAMS = 8
@@ -31,7 +31,7 @@ class Flows:
     """Copies over some connections. Further ones ask each second whether the
     server is alive, and not each 10 s."""
 
-    def __init__(self, here, build, streams=STREAMS, late_s=LATE_S):
+    def __init__(self, here, build, streams=STREAMS, late_s=LATE_S, until=""):
         self.here, self.streams = here, streams
         self.log = here.path("log")
         self.source, self.dest = (pathlib.Path(here.path(name))
@@ -39,16 +39,13 @@ class Flows:
         self.told, self.err = here.path("relays"), here.path("err")
         here.sshd(build, f"Subsystem sftp exec {build}/sftp-server -e -l debug "
                   f"2>> {self.log}")
-        self.script("relay", f'echo "$$ ${{FURTHER-0}}" >> {self.told}\n'
-                    f"exec {sys.executable} -B {SLOW_PATH} {late_s} {PORT}")
-        self.script("ssh", 'case " $* " in *" -oBatchMode=yes "*)\n'
-                    'export FURTHER=1; set -- -oServerAliveInterval=1 "$@"\n'
-                    f'esac\nexec {OURS}/ssh "$@"')
-
-    def script(self, name, text):
-        with open(self.here.path(name), "w") as f:
-            f.write(f"#!/bin/sh\n{text}\n")
-        os.chmod(self.here.path(name), 0o755)
+        self.relay = program(
+            pathlib.Path(here.path("relay")),
+            f'echo "$$ ${{FURTHER-0}}" >> {self.told}\n'
+            f"exec {sys.executable} -B {SLOW_PATH} {late_s} {PORT}")
+        self.ssh = ssh_script(
+            here, until,
+            'export FURTHER=1; set -- -oServerAliveInterval=1 "$@"')
 
     def relays(self):
         """(pid, whether it is a further connection's) of each"""
@@ -63,9 +60,9 @@ class Flows:
             [f"{HOST}:{self.source}{into}", self.dest]
         return self.here.start(
             self.here.scp("-v", *(["-r"] if self.source.is_dir() else []),
-                          "-o", f"ProxyCommand={self.here.path('relay')}",
+                          "-o", f"ProxyCommand={self.relay}",
                           "-X", f"streams={self.streams}", *options,
-                          *map(str, ends), ssh=self.here.path("ssh")),
+                          *map(str, ends), ssh=self.ssh),
             stdin=subprocess.DEVNULL, stderr=open(self.err, "w"))
 
     def end(self, client):
@@ -83,13 +80,16 @@ class Flows:
                          ids=["ours-put", "stock-get"])
 def test_others_copy_what_a_silent_flow_left(place, build, direction):
     """Its relay keeps the connection, and forwards nothing."""
-    flows = Flows(place, build)
+    stopped = pathlib.Path(place.path("stopped"))
+    stopped.touch()
+    flows = Flows(place, build, until=f"{stopped}==1")
     flows.source.write_bytes(content(SIZE))
     there = flows.dest if direction == "put" else flows.source
-    client = flows.begin(direction, LASTS)
+    client = flows.begin(direction, "-l80000")
     wait_for(lambda: len(flows.servers_with(there)) == STREAMS)
     silent = next(pid for pid, further in flows.relays() if further)
     os.kill(silent, signal.SIGSTOP)
+    stopped.write_text("\n")
     status, error = flows.end(client)
     assert status == 0, error
     assert digests(flows.source) == digests(flows.dest)

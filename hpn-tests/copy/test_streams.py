@@ -14,7 +14,8 @@ import pytest
 
 from stream_place import (BOTH, LARGE, MIB, SIZE, SLOW, TOOLS,   # noqa: F401
                           begin, fill, goes_on, kill, large, logins,
-                          made_long_ago, missing, place, tree, wait_for)
+                          made_long_ago, missing, place, ssh_script, tree,
+                          wait_for)
 from loopback import (HOST, PORT, needs_root,          # noqa: F401
                       place as loopback_place,
                       read)
@@ -26,6 +27,7 @@ from sftp_tools import (BAD_STREAM, OURS, SERVER, content, digests, entries,
 @BOTH
 def test_large_file_goes_over_several_streams(large, tool, direction):
     """Its attributes are as with one."""
+    large.serve(until="log=flags=3")        # of open
     assert large.copy(tool, direction, SLOW, "-p") == (0, "")
     assert entries(large.dest) == entries(large.source)
     assert len(large.pids()) == 4
@@ -36,6 +38,7 @@ def test_large_file_goes_over_several_streams(large, tool, direction):
 def test_local_command_gets_no_descriptors_of_streams(large):
     seen = []
     for streams in (1, 4):
+        large.serve(until=f"pids=={streams}")
         argv, batch = large.argv("sftp", "put", large.source, large.dest, SLOW,
                                  streams=streams)
         assert run(list(map(str, argv)), large.path, input=batch +
@@ -60,6 +63,7 @@ def test_tree_goes_over_several_streams(place, tool, direction):
     tree(place.source)
     for name in ("", "deep", "deep/1"):
         os.utime(place.source / name, (1234567890, 1234567890))
+    place.serve(until="pids==4")
     assert place.copy(tool, direction, "-l160000", "-p") == (0, "")
     assert entries(place.dest) == entries(place.source)
     assert len(place.pids()) == 4
@@ -82,6 +86,7 @@ def test_unreadable_files_stop_no_others(place):
     bad = [place.source / str(i) for i in range(0, 600, 20)]
     for path in bad:
         path.chmod(0)
+    place.serve(until="pids==8")
     status, error = place.copy("scp", "get", "-l80000", streams=8)
     assert status == 1
     assert error.count("Permission denied") == len(bad)
@@ -137,6 +142,7 @@ def test_copy_is_shorter_until_it_is_whole(place, direction, streams, gaps):
 
 def test_connections_are_streams(large):
     """The option's name in earlier versions"""
+    large.serve(until="pids==3")
     assert large.copy("scp", "get", SLOW, "-X", "connections=3",
                       streams=None) == (0, "")
     assert len(large.pids()) == 3
@@ -146,6 +152,7 @@ def test_connections_are_streams(large):
 @pytest.mark.parametrize("what", ["file", "tree"])
 def test_rate_limit_is_for_all_streams(place, direction, what):
     fill(place, what)
+    place.serve(until="pids==4")
     began = time.monotonic()
     assert place.copy("scp", direction, "-l160000") == (0, "")
     assert time.monotonic() - began > 0.7 * SIZE * 8 / 160e6
@@ -176,7 +183,7 @@ SERVERS = {
 def test_copy_arrives_whatever_a_streams_server_does(large, direction, name):
     """The copy goes on with what there is, in silence."""
     more, first = SERVERS[name]
-    large.serve(more=more, first=first)
+    large.serve(more=more, first=first, until="pids==4")
     assert large.copy("scp", direction, "-l160000", "-p") == (0, "")
     assert entries(large.dest) == entries(large.source)
     assert len(large.pids()) == 4
@@ -219,7 +226,7 @@ def why_lost(place, *options):
 def test_slow_server_loses_no_stream(large, more, why):
     """Whether its introduction comes in pieces, or it keeps attributes for 2 s.
     Other streams are lost, and -v says why."""
-    large.serve(more=more)
+    large.serve(more=more, until="pids==2")
     assert why_lost(large, "-l160000") == ([why] if why else [])
 
 
@@ -298,10 +305,13 @@ def test_another_machines_files_stay_out(place, direction, what):
 @pytest.mark.parametrize("what", ["file", "tree"])
 def test_others_copy_what_lost_streams_had(place, direction, what):
     fill(place, what)
+    place.serve(until="killed==1")
+    (place.path / "killed").touch()
     client = begin(place, "scp", direction, "-l160000")
-    wait_for(lambda: len(place.pids()) == 4)
-    time.sleep(0.3)
+    wait_for(lambda: len(place.pids()) == 4 and place.sent() > SIZE / 2)
+    assert client.poll() is None
     kill(place.pids()[1:3])
+    (place.path / "killed").write_text("\n")
     error = client.communicate(timeout=100)[1]
     assert client.returncode == 0, error
     assert digests(place.dest) == digests(place.source)
@@ -372,6 +382,7 @@ def test_sparse_file_arrives_whole(place):
 @BOTH
 def test_interruption_ends_all_streams(large, tool, direction):
     """^C, to the whole group as from a terminal."""
+    large.serve(until="pids==4")
     client = begin(large, tool, direction, "-l80000", how={
         "start_new_session": True, "preexec_fn": hears_interrupts})
     wait_for(lambda: len(large.pids()) == 4)
@@ -404,9 +415,6 @@ def test_resume_sends_what_is_missing(place, direction, who):
 
 # Logins
 
-LOGINS = "-l40000"      # 8 s, in which several logins end on any machine
-
-
 def ssh_copy(here, direction, *options, program=None, port=PORT,
              server=f"{HOST}:"):
     """scp over sshd in here; its connections are those that sshd has seen."""
@@ -424,16 +432,6 @@ def login_place(loopback_place):
     return loopback_place
 
 
-def further_ssh(here, then):
-    """An ssh that runs these lines of a shell first in a further login."""
-    path = here.path("ssh")
-    with open(path, "w") as f:
-        f.write('#!/bin/sh\ncase " $* " in *" -oBatchMode=yes "*)\n'
-                f'{then};;\nesac\nexec {OURS}/ssh "$@"\n')
-    os.chmod(path, 0o755)
-    return path
-
-
 @BOTH
 @pytest.mark.parametrize("words", [
     {}, {"port": 1, "server": "scp://user@127.0.0.1:2222/"}],
@@ -442,7 +440,8 @@ def test_each_stream_logs_in_at_the_same_port(login_place, direction, words):
     """Each at the same port: a URI's if it has one."""
     here = login_place
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
-    done = ssh_copy(here, direction, LOGINS, **words)
+    done = ssh_copy(here, direction, **words, program=ssh_script(
+        here, f"{sshd.log}=Accepted=4"))
     assert (done.returncode, done.stderr) == (0, "")
     assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
     assert logins(sshd) == 4
@@ -456,8 +455,8 @@ def test_refused_logins_ask_nobody(login_place, direction):
     here = login_place
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}",
                      "PasswordAuthentication yes")
-    done = ssh_copy(here, direction,
-                    program=further_ssh(here, 'set -- -l nosuch "$@"'))
+    done = ssh_copy(here, direction, program=ssh_script(
+        here, f"{sshd.log}=Invalid=3", 'set -- -l nosuch "$@"'))
     assert (done.returncode, done.stderr) == (0, "")
     assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
     assert logins(sshd) == 1

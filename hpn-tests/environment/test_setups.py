@@ -11,11 +11,10 @@ import pytest
 
 from loopback import BUILD, HOST, OURS, PORT, STOCK, USER, read, wait_until
 from sftp_tools import content, digests
-from stream_place import MIB, logins
+from stream_place import MIB, logins, ssh_script
 
 SIZE = 40 * MIB                 # bytes; from 32 MiB on it has several streams
 STREAMS = ("-X", "streams=4")
-SLOW = ("-l40000",)             # 8 s, in which one more login ends anywhere
 # Another OpenSSH or HPN-SSH, where it was built: PEER=/path
 OTHERS = {"stock": STOCK, "debian12": f"{BUILD}/debian12",
           **({"peer": os.environ["PEER"]} if "PEER" in os.environ else {})}
@@ -39,12 +38,12 @@ def source(place):
     return place.path("source")
 
 
-def copies(place, source, *options, tree=OURS, there="", port=PORT):
+def copies(place, source, *options, tree=OURS, there="", port=PORT, ssh=None):
     """A tree to the server and back. there: what is before the path there."""
     up = f"{HOST}:{there or place.folder}/up"
     for ends in ((source, up), (up, place.path("down"))):
         done = place.run(place.scp("-r", *options, *ends, tree=tree,
-                                   port=port))
+                                   port=port, ssh=ssh))
         assert (done.returncode, done.stderr) == (0, "")
     assert digests(place.path("down")) == digests(source)
 
@@ -92,8 +91,9 @@ def test_tree_is_whole_over_three_hops(place, source, client):
         f.write(f"IdentityFile {place.path('user')}\n")
     hops = ",".join(f"{HOST}:{PORT + i}" for i in range(3))
     copies(place, source, "-F", place.path("config"), "-J", hops,
-           *(STREAMS + SLOW if client == OURS else ()), tree=client,
-           port=PORT + 3)
+           *(STREAMS if client == OURS else ()), tree=client, port=PORT + 3,
+           ssh=ssh_script(place, f"{sshd.log}=Accepted=4")
+           if client == OURS else None)
     assert (logins(sshd) > 2) == (client == OURS)
 
 
@@ -104,7 +104,8 @@ def test_copies_reach_into_a_chroot(place, source):
     assert done.returncode == 0, done.stderr
     sshd = place.sshd(OURS, "Subsystem sftp internal-sftp",
                       "ForceCommand internal-sftp", "ChrootDirectory /mnt")
-    copies(place, source, *STREAMS, *SLOW, there="/home")
+    copies(place, source, *STREAMS, there="/home",
+           ssh=ssh_script(place, f"{sshd.log}=Accepted=4"))
     inside = f"/proc/{place.holder.pid}/root/mnt/home/up"
     os.truncate(f"{inside}/large", SIZE // 2)
     done = place.run(place.scp("-Z", f"{source}/large", f"{HOST}:/home/up/"))
@@ -137,13 +138,16 @@ def test_sessions_survive_a_hangup_of_sshd(place):
 
 def test_all_streams_have_the_ipqos(place, source):
     place.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
-    scp = place.start(place.scp(
-        *STREAMS, *SLOW, "-o", "IPQoS=af21", f"{source}/large",
-        f"{HOST}:{place.path('copy')}"), stdin=subprocess.DEVNULL)
-    seen = wait_until("its connections", lambda: scp.poll() is None and four(
-        place.run(["ss", "-Htn", "--tos", "state", "established",
-                   f"dport = :{PORT}"]).stdout))
-    assert seen == ["0x48"] * 4
+    with open(place.path("seen"), "w", buffering=1) as f:
+        scp = place.start(place.scp(
+            *STREAMS, "-o", "IPQoS=af21", f"{source}/large",
+            f"{HOST}:{place.path('copy')}", ssh=ssh_script(
+                place, f"{f.name}==1")), stdin=subprocess.DEVNULL)
+        seen = wait_until("its connections", lambda: four(
+            place.run(["ss", "-Htn", "--tos", "state", "established",
+                       f"dport = :{PORT}"]).stdout))
+        assert seen == ["0x48"] * 4 and scp.poll() is None
+        print(file=f)
     assert scp.wait(100) == 0
     assert filecmp.cmp(f"{source}/large", place.path("copy"), shallow=False)
 

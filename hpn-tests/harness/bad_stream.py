@@ -7,10 +7,13 @@ for attributes ("grows=FILE"). Or FILE is OTHER once the first request for a
 digest was answered ("swaps=FILE=OTHER"). Or what it tells of a path stays as it
 was for 2 s ("stale"). Or the first file that is opened is cut to half, and
 it ends when it is asked for its attributes ("cuts"). Or each WRITE goes to the
-end of its file, whatever its offset, and there is no fstatvfs ("appends").
+end of its file, whatever its offset, and there is no fstatvfs ("appends"). Or
+data goes slowly, and no large file is closed, until FILE has N lines with WORD,
+or for a minute ("waits=FILE=WORD=N").
 
     bad_stream.py HOW SERVER..."""
 
+import collections
 import os
 import struct
 import subprocess
@@ -18,8 +21,8 @@ import sys
 import threading
 import time
 
-from sftp_wire import (APPEND, CLOSE, FAILURE, FSTAT, OPEN, STAT, Message,
-                       framed, message)
+from sftp_wire import (APPEND, CLOSE, FAILURE, FSTAT, OPEN, READ, STAT, WRITE,
+                       Message, framed, message)
 
 BAD = {
     "short": lambda head: head[:3],
@@ -39,10 +42,27 @@ class Between:
                                        stdout=subprocess.PIPE, bufsize=0)
         self.closing, self.digests = set(), set()       # ids, as bytes
         self.asked, self.told, self.cut = {}, {}, None
+        self.moved = collections.Counter()      # requests, by handle
+        self.late_s = time.monotonic() + 60
+
+    def wait(self, kind, handle):
+        path, word, count = self.files
+        self.moved[handle] += kind != CLOSE
+        end_s = self.late_s
+        if kind != CLOSE or self.moved.pop(handle) < 3:
+            end_s = min(end_s, time.monotonic() + 0.1)
+        while time.monotonic() < end_s:
+            with open(path) as f:
+                if sum(word in line for line in f) >= int(count):
+                    self.late_s = 0
+                    break
+            time.sleep(0.01)
 
     def feed(self):
         """Requests."""
         while request := message(0):
+            if self.how == "waits" and request[0] in (READ, WRITE, CLOSE):
+                self.wait(request[0], request[5:13])
             if request[0] == CLOSE and self.how == "close-ends":
                 os._exit(1)
             if request[0] == CLOSE:

@@ -313,6 +313,7 @@ class Place:
         wait_until("sshd", lambda: sshd.poll() is not None or
                    "Server listening on" in read(log))
         assert sshd.poll() is None, read(log)
+        os.chmod(log, 0o644)
         return sshd
 
     def ssh(self, *arguments, tree=OURS, port=PORT, level="ERROR"):

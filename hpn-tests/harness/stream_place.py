@@ -3,6 +3,7 @@ that tell what they did."""
 
 import filecmp
 import os
+import pathlib
 import random
 import re
 import shlex
@@ -14,7 +15,7 @@ import time
 import pytest
 
 from loopback import read, wait_until
-from sftp_tools import OURS, SERVER, content, digests, run
+from sftp_tools import BAD_STREAM, OURS, SERVER, content, digests, program, run
 
 MIB = 1 << 20
 SIZE = 40 * MIB + 12345         # bytes; from 32 MiB on it has several
@@ -26,6 +27,12 @@ BOTH = pytest.mark.parametrize("direction", ["get", "put"])
 TOOLS = pytest.mark.parametrize("tool", ["scp", "sftp"])
 
 
+def closes_late(until):
+    """Before a server or an ssh: "FILE=WORD=N" lets no copy of a large file end
+    until FILE has so many lines with WORD."""
+    return until and f"{BAD_STREAM} waits={until}"
+
+
 class Place:
     """A folder with a source, and servers that tell what they did."""
 
@@ -35,16 +42,16 @@ class Place:
         self.server = path / "server"
         self.serve()
 
-    def serve(self, first="", more="", server=SERVER):
+    def serve(self, first="", more="", server=SERVER, until=""):
         """A script that the first server runs before it begins, and one that
-        the others run."""
+        the others run. until: see closes_late()."""
         self.server.write_text(f"""#!/bin/sh
             cd {shlex.quote(str(self.path))}
             echo $$ >> pids
-            if mkdir first 2>/dev/null; then :; {first}
-            else :; {more}
+            if mkdir first 2>/dev/null; then late='{closes_late(until)}'; {first}
+            else late=; {more}
             fi
-            exec {shlex.quote(server)} -e -l debug \\
+            exec $late {shlex.quote(server)} -e -l debug \\
                 2>> {shlex.quote(str(self.path / "log"))}
             """)
         self.server.chmod(0o755)
@@ -273,6 +280,17 @@ def goes_on(place, direction, *told, **kw):
     assert digests(place.dest) == digests(place.source), (*told, error)
     sent_little(count, place.sent(), *told)
     return error
+
+
+def ssh_script(here, until="", further=":"):
+    """An ssh that runs these lines of a shell first in a further login. until:
+    see closes_late()."""
+    return program(pathlib.Path(here.path("ssh")), f'''
+        case " $* " in
+        *" -oBatchMode=yes "*) {further} ;;
+        *) late="{closes_late(until)}" ;;
+        esac
+        exec $late {OURS}/ssh "$@"''')
 
 
 def logins(sshd):
