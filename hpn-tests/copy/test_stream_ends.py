@@ -53,7 +53,7 @@ def test_interrupt_waits_for_no_hanging_stream(place, direction):
         time.sleep(0.5)
         client.send_signal(signal.SIGINT)
         error = client.communicate(timeout=30)[1]
-    assert client.returncode != 0
+    assert client.returncode > 0
     incomplete = torn(place.source, place.dest)
     assert "large" in incomplete <= named(error, place.dest), error
 

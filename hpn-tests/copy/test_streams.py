@@ -389,7 +389,7 @@ def test_interruption_ends_all_streams(large, tool, direction):
     time.sleep(0.5)
     os.killpg(client.pid, signal.SIGINT)
     client.stdin.close()
-    assert client.wait(timeout=60) != 0
+    assert client.wait(timeout=60) > 0
     client.stderr.close()
     wait_for(lambda: not any(os.path.exists(f"/proc/{pid}")
                              for pid in large.pids()))
@@ -408,7 +408,7 @@ def test_resume_sends_what_is_missing(place, direction, who):
              place.dest.stat().st_blocks * 512 >= least)
     kill([client.pid] if who == "client" else place.pids())
     client.communicate(timeout=100)
-    assert client.returncode != 0
+    assert (client.returncode > 0) == (who == "servers")
     assert 0 < missing(place.source, place.dest) <= size - least + 8 * MIB
     assert goes_on(place, direction) == ""
 

@@ -152,8 +152,9 @@ class Ends:
             return WRONG, lines
         # As upstream's: ended by the signal while it writes to an ssh that
         # has gone, sftp can't say anything
-        assert lines or process.returncode == -signal.SIGPIPE and \
-            f"{self.tree}/sftp" in process.args, \
+        broken = process.returncode == -signal.SIGPIPE
+        assert (process.returncode > 0 or broken) and (
+            lines or broken and f"{self.tree}/sftp" in process.args), \
             f"exit {process.returncode}: {said}"
         assert len(lines) <= LINES, \
             f"exit {process.returncode}, {len(lines)} lines: {said}"

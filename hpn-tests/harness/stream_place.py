@@ -235,6 +235,8 @@ def cut(place, client, who):
     kill({"client": [client.pid], "first": pids[:1], "stream": pids[1:2],
           "all": [client.pid, *pids]}[who])
     error = client.communicate(timeout=100)[1]
+    assert client.returncode >= 0 or -client.returncode in (
+        signal.SIGKILL, signal.SIGPIPE), error
     # One that had just begun still serves what was in its pipe.
     wait_for(lambda: not any(map(runs, place.pids())))
     return error
