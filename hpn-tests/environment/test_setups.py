@@ -48,6 +48,12 @@ def copies(place, source, *options, tree=OURS, there="", port=PORT, ssh=None):
     assert digests(place.path("down")) == digests(source)
 
 
+def went_over(place):
+    """Bytes, over its network"""
+    return int(place.run(["cat", "/proc/net/dev"]).stdout.split("lo:")[1]
+               .split()[0])
+
+
 @other
 @ours_is
 @pytest.mark.parametrize("compression", ["no", "yes"])
@@ -58,6 +64,7 @@ def test_tree_is_whole_between_builds(place, source, other, ours_is,
     place.sshd(server, f"Subsystem sftp {server}/sftp-server")
     copies(place, source, "-o", f"Compression={compression}",
            *(STREAMS if client == OURS else ()), tree=client)
+    assert (went_over(place) < 1.5 * SIZE) == (compression == "yes")
 
 
 @other
@@ -108,8 +115,10 @@ def test_copies_reach_into_a_chroot(place, source):
            ssh=ssh_script(place, f"{sshd.log}=Accepted=4"))
     inside = f"/proc/{place.holder.pid}/root/mnt/home/up"
     os.truncate(f"{inside}/large", SIZE // 2)
+    before = went_over(place)
     done = place.run(place.scp("-Z", f"{source}/large", f"{HOST}:/home/up/"))
     assert (done.returncode, done.stderr) == (0, "")
+    assert SIZE / 2 < went_over(place) - before < SIZE * 3 / 4
     assert digests(inside) == digests(source)
     assert logins(sshd) > 3
 
