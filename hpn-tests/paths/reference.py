@@ -46,7 +46,8 @@ def of_requirements():
         text = " ".join(inspect.getdoc(r.measure).split())
         needs = [f"`{n}`" for n in r.needs] + \
             [f"{r.least_bytes} bytes"] * (r.least_bytes > 1)
-        rows.append([f"`{name}`", text, "at most" if r.at_most else "at least",
+        rows.append([f"`{name}`", text,
+                     {True: "at most", False: "at least"}.get(r.at_most, "is"),
                      str(r.limit), ", ".join(needs)])
     return table(["requirement", "what is measured", "limit", "values",
                   "needs"], rows)

@@ -3,9 +3,10 @@ fields that its transfer has to have. It takes the row's transfers and
 references, one pair a seed, and the limit, and tells the measured value."""
 
 import dataclasses
+import re
 import statistics
 
-from checked import Number, SpecError, Whole, known, within
+from checked import Number, OneOf, SpecError, Whole, known, within
 from measure import WINDOW_STOCK
 from spec import GB, MIB, steady_after_s
 
@@ -15,6 +16,7 @@ TIMES = Number(1, 100)
 COUNT = Whole(1, 10**6)
 BYTES = Whole(1, 10**12, "bytes")
 MS = Number(1, 10**4, "ms")
+OPTION = OneOf("sack", "ts", "wscale")
 
 
 @dataclasses.dataclass
@@ -22,7 +24,7 @@ class Requirement:
     """What may be required."""
     measure: object             # the function that measures it
     limit: object               # what its limit may be,
-    at_most: bool               # and whether it is the most or the least
+    at_most: bool               # and whether it is the most, the least or it
     needs: list                 # fields that the transfer has to have,
     least_bytes: int            # and its least bytes
 
@@ -107,6 +109,15 @@ def held_up(m, pairs, most):
     held = [sample for t, _ in pairs for sample in t.held_up()]
     m.at_least("samples of the sender", len(held), 40, "{}")
     m.at_most("of them held up by us", sum(held) / len(held), most, "{:.1%}")
+
+
+@requirement(OPTION, at_most=None)
+def lacks(m, pairs, option):
+    """TCP option that is off. The others are on."""
+    seen = {name for _, text in pairs[0][0].sender_samples()
+            for name in re.findall(rf" ({'|'.join(OPTION.names)})\b", text)}
+    m.holds(f"TCP options, but {option}: {', '.join(sorted(seen))}",
+            seen == {*OPTION.names} - {option})
 
 
 @requirement(SHARE)

@@ -259,11 +259,12 @@ row("kernel-defaults-gso", "netem",
     {"goodput": 0.95})
 
 # What an old host or a box on the path takes away
-for name, path in (("sack", "100m-100ms"), ("timestamps", "1g-200ms"),
-                   ("window_scaling", "100m-20ms")):
+for name, path, option in (("sack", "100m-100ms", "sack"),
+                           ("timestamps", "1g-200ms", "ts"),
+                           ("window_scaling", "100m-20ms", "wscale")):
     row(f"no-{name}", "netem", transfer(
         path, "get", 32 * MIB, sysctls={"client": {f"tcp_{name}": "0"}}),
-        {"goodput": 0.95})
+        {"goodput": 0.95, "lacks": option})
 
 # ssh writes while poll(2) does not call the socket writable, and so does sshd,
 # in each turn of the main loop: scp's answers make more of them than adjusts.

@@ -36,7 +36,7 @@ def memory(names):
 
 
 class Sockets:
-    """What ss -ti says of the transfer's connections on a host. A shell that
+    """What ss -tio says of the transfer's connections on a host. A shell that
     stays there runs it: to enter a network each time is dear in a lab that
     traces each system call."""
 
@@ -45,7 +45,7 @@ class Sockets:
     def __init__(self, host):
         self.shell = subprocess.Popen(
             ["ip", "netns", "exec", host, "sh", "-c",
-             'while read -r _; do ss -Htin "$1"; echo .; done', "sh",
+             'while read -r _; do ss -Htino "$1"; echo .; done', "sh",
              self.FILTER], text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE)
 
