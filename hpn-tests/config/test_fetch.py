@@ -178,11 +178,6 @@ class World:
                 "OPENSSH_TARBALL": str(tarball), "XDG_CACHE_HOME":
                 str(self.cache), "no_proxy": "127.0.0.1", **env})
 
-    def cached(self, name):
-        path = self.cache / "openssh-bdp" / "upstream" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
-
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from loopback import IN_TREE, OURS, STOCK, needs_root, user_path  # noqa: F401
-from sftp_tools import SERVER
+from sftp_tools import SERVER, program
 
 MIB = 1024 * 1024
 KINDS = ["ssh", "sshd"]
@@ -217,10 +217,8 @@ def test_option_that_went_is_unknown_to_sshd(folder, name):
     "pace=on", "pace=nonsense"])
 def test_option_of_a_copy_that_went_changes_nothing(tmp_path, tool, option):
     (tmp_path / "source").write_bytes(b"content")
-    server = tmp_path / "server"
-    server.write_text(f"#!/bin/sh\necho >> {tmp_path}/servers\n"
-                      f"exec {SERVER}\n")
-    server.chmod(0o755)
+    server = program(tmp_path / "server", f"echo >> {tmp_path}/servers\n"
+                     f"exec {SERVER}")
     for level, told in ((["-v"], 1), ([], 0)):
         argv = [f"{OURS}/{tool}", *level, "-X", option, "-D", server]
         argv += ["-b", "-"] if tool == "sftp" else \

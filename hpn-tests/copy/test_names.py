@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from names_server import EVIL
-from sftp_tools import HERE, OURS, SERVER, run
+from sftp_tools import HERE, OURS, SERVER, program, run
 
 ENTRIES = ["", "/", ".", "..", "../evil", "../../evil", f"/{EVIL}",
            "a/../../evil", "evil/", "../evil\\0x", "..\\0", "sub/evil",
@@ -74,12 +74,10 @@ def outside(tmp_path, command, how, name, kind, version):
     (target.parent / "kept").write_text("kept")
     evil = shlex.join([sys.executable, "-B", f"{HERE}/names_server.py", how,
                        name.format(up=target.parent), kind, version])
-    server = tmp_path / "server"
     # The first connection of scp -3 is that to the target: a good server.
     first = f"exec {SERVER} -e" if "-3" in command else f"exec {evil}"
-    server.write_text(f"#!/bin/sh\nmkdir {tmp_path}/first 2>/dev/null && "
-                      f"{first}\nexec {evil}\n")
-    server.chmod(0o755)
+    server = program(tmp_path / "server", f"mkdir {tmp_path}/first "
+                     f"2>/dev/null && {first}\nexec {evil}")
     before = snapshot(tmp_path, target)
     if isinstance(command, str):
         _, said = run([f"{OURS}/sftp", "-q", "-b", "-", "-D", server], target,

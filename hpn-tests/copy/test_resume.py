@@ -11,7 +11,8 @@ import subprocess
 
 import pytest
 
-from sftp_tools import OURS, STOCK, SERVER, content, run
+from loopback import status_kib
+from sftp_tools import BOTH, OURS, STOCK, SERVER, content, run
 from sftp_wire import (CREATE, DENIED, FAILURE, FOR_READING, FOR_WRITING,
                        HELLO, NO_FILE, UNSUPPORTED, Session, check_request,
                        framed, open_request, read_request, string,
@@ -20,7 +21,6 @@ from stream_place import place                          # noqa: F401
 
 SIZE = 3 << 20                      # bytes: a dozen requests
 PIECE = 4096                        # bytes: of which the server tells a digest
-BOTH = pytest.mark.parametrize("direction", ["get", "put"])
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_check_file_gives_its_memory_back(tmp_path, session):
         for _ in range(50):
             session.check(handle, "sha256", 0, 1, 0)
             session.check(handle, "sha256", 0, 1, 1)        # too small
-        data.append(session.memory("VmData"))
+        data.append(status_kib(session.process.pid, "VmData"))
     assert data[1] - data[0] < 1024, data
 
 
@@ -379,11 +379,11 @@ def test_client_may_write_before_it_reads(tmp_path, session, count, size):
     """Once 256 KiB of replies wait, too, the server takes no more of what it
     is sent than it can process, large requests or small ones."""
     handle = session.open(tmp_path / "file", flags=FOR_WRITING | CREATE)
-    before = session.memory("VmHWM")
+    before = status_kib(session.process.pid, "VmHWM")
     for sent in range(count):
         session.send(write_request(sent, handle, sent % 2000 * size,
                                    bytes(size)))
-    grown = session.memory("VmHWM") - before
+    grown = status_kib(session.process.pid, "VmHWM") - before
     session.are_written(count)
     assert os.path.getsize(tmp_path / "file") == 2000 * size
     assert grown < 4 << 10, f"{grown} kB"

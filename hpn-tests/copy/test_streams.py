@@ -479,7 +479,8 @@ def test_refused_streams_change_nothing(login_place, direction, limit,
     if control:
         here.start(here.ssh(*control, "-MN", HOST))
         wait_for(lambda: os.path.exists(here.path("control")))
-    done = ssh_copy(here, direction, LOGINS, *control)
+    done = ssh_copy(here, direction, *control, program=ssh_script(
+        here, f"{sshd.log}={refusal.split()[-1]}=1"))
     assert (done.returncode, done.stderr) == (0, "")
     assert filecmp.cmp(here.path("source"), here.path("dest"), shallow=False)
     assert refusal in read(sshd.log)

@@ -171,13 +171,8 @@ def mounted(place, request):
         pytest.skip(f"no {kind} in this kernel")
     if script.startswith(ON_LOOP) and not shutil.which(f"mkfs.{kind}"):
         pytest.skip(f"no mkfs.{kind}")
-    at = place.path("mounted")
-    os.mkdir(at)
-    done = place.run(["sh", "-ec", script.format(
-        at=at, kind=kind, more=",umask=0" if kind == "vfat" else "") +
-        f"\nchmod 777 {at}"], root=True)
-    assert done.returncode == 0, done.stderr
-    return at, f"/proc/{place.holder.pid}/root{at}"
+    return place.mounted(script.replace("{kind}", kind).replace(
+        "{more}", ",umask=0" * (kind == "vfat")) + "\nchmod 777 {at}")
 
 
 def moved(place, build, direction, *options, source, dest, limit=()):
@@ -198,7 +193,7 @@ def test_copy_on_a_file_system_is_stocks(place, mounted, direction):
     for name, size in (("whole", 9 * MIB), ("part", 5 * MIB)):
         with open(f"{here}/{name}", "wb") as f:
             f.write(content(9 * MIB)[:size])
-    place.run(["chown", "-R", USER, at], root=True)
+    place.as_root(f"chown -R {USER} {at}")
     for build in (STOCK, OURS):
         said = moved(place, build, direction, "-r", source=f"{at}/source",
                      dest=f"{at}/dest")

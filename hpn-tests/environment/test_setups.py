@@ -106,9 +106,8 @@ def test_tree_is_whole_over_three_hops(place, source, client):
 
 def test_copies_reach_into_a_chroot(place, source):
     """With internal-sftp, which asks for nothing in there."""
-    done = place.run(["sh", "-ec", "mount -t tmpfs -o mode=755 none /mnt; "
-                      f"mkdir /mnt/home; chown {USER} /mnt/home"], root=True)
-    assert done.returncode == 0, done.stderr
+    place.as_root("mount -t tmpfs -o mode=755 none /mnt; mkdir /mnt/home; "
+                  f"chown {USER} /mnt/home")
     sshd = place.sshd(OURS, "Subsystem sftp internal-sftp",
                       "ForceCommand internal-sftp", "ChrootDirectory /mnt")
     copies(place, source, *STREAMS, there="/home",

@@ -1,6 +1,5 @@
 """A disk that is full at the end that receives: an error that says so."""
 
-import os
 import socket
 import subprocess
 
@@ -17,13 +16,8 @@ FULL = "No space left on device|: Failure|write .*failed"
 
 @pytest.fixture
 def small(place):
-    """A file system of its own, as the place sees it; and as we do."""
-    inside = place.path("small")
-    os.mkdir(inside)
-    done = place.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM}m", "small",
-                      inside], root=True)
-    assert done.returncode == 0, done.stderr
-    return inside, f"/proc/{place.holder.pid}/root{inside}"
+    """A file system of its own."""
+    return place.mounted(f"mount -t tmpfs -o size={ROOM}m small {{at}}")
 
 
 @runs(("scp", "get"), ("scp", "put"),

@@ -14,8 +14,7 @@ import time
 import pytest
 
 from loopback import (HOST, OURS, PORT, USER, Peak, read, stands_still,
-                      status_kib, wait_until)
-from wire_names import wire_name
+                      status_kib, wait_until, wire_name)
 
 paramiko = pytest.importorskip("paramiko")
 

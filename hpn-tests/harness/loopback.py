@@ -4,10 +4,12 @@ else is ever looked at or ended."""
 
 import contextlib
 import ctypes
+import glob
 import json
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -86,6 +88,14 @@ def read(path):
         return ""
 
 
+def program(path, script):
+    """A script that a shell runs; its path."""
+    with open(path, "w") as f:
+        f.write(f"#!/bin/sh\n{script}\n")
+    os.chmod(path, 0o755)
+    return str(path)
+
+
 def wait_until(what, condition, timeout_s=300):
     """What the condition returned, once it is true."""
     end_s = time.monotonic() + timeout_s
@@ -96,15 +106,12 @@ def wait_until(what, condition, timeout_s=300):
     return value
 
 
-def open_files(pid):
-    """The paths of what a process has open; none when it is gone. What it
-    closes meanwhile is left out."""
-    paths = []
-    with contextlib.suppress(OSError):
-        for fd in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                paths.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
-    return paths
+def wire_name(macro):
+    """A name of our own on the wire, as the headers of openssh/ have it."""
+    text = "".join(map(read, sorted(glob.glob(f"{TOP}/openssh/*/*.h"))))
+    domain = re.search(r'define BDP_DOMAIN\s+"(.*)"', text)[1]
+    return re.search(rf'define {macro}\s+"(.*@)" BDP_DOMAIN',
+                     text)[1] + domain
 
 
 def status_kib(pid, field, file="status"):
@@ -225,6 +232,18 @@ class Place:
             pytest.fail(f"not done after {timeout_s} s: {argv}")
         return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
+    def as_root(self, script):
+        done = self.run(["sh", "-ec", script], root=True)
+        assert done.returncode == 0, done.stderr
+
+    def mounted(self, script):
+        """A folder that a script makes of {at}: as seen in here, and as we see
+        it."""
+        at = self.path("mounted")
+        os.mkdir(at)
+        self.as_root(script.format(at=at))
+        return at, f"/proc/{self.holder.pid}/root{at}"
+
     def inside(self, function):
         """Its value; called in a thread that has gone into the network, where
         sockets that it makes stay."""
@@ -305,8 +324,7 @@ class Place:
         with open(config, "w") as f:
             f.write("\n".join([o for o in lines if o.split()[0] not in named] +
                               list(options)) + "\n")
-        if os.path.exists(log):
-            os.unlink(log)
+        pathlib.Path(log).unlink(missing_ok=True)
         sshd = self.start([*prefix, f"{tree}/sshd", "-D", "-f", config, "-E",
                            log], root=True, stdin=subprocess.DEVNULL)
         sshd.log = log

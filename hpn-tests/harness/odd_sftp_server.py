@@ -20,7 +20,6 @@ or always:
     reorders        replies to reads and writes come in pairs, the second first
     slow            reads and writes take 10 ms each
     no-limits       it doesn't know limits@openssh.com
-    delays          it answers NUMBER hundredths of a second late
     patient         it answers the first request once NUMBER have come, or
                     nothing has for three seconds
     end-is-once     what asks for more of a directory after its end fails
@@ -193,8 +192,6 @@ class Server:
             time.sleep(0.01)
 
     def serve(self, m):
-        if self.fault == "delays":
-            time.sleep(self.number / 100)
         if self.slow > 0:       # so that many jobs are worth it
             self.slow -= 1
             time.sleep(0.05)

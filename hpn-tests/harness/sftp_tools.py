@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from loopback import (BUILD, ORDINARY, OURS, STOCK,         # noqa: F401
-                      needs_root)
+                      needs_root, program)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BAD_STREAM = os.path.join(HERE, "bad_stream.py")
@@ -23,6 +23,7 @@ BAD_STREAM = os.path.join(HERE, "bad_stream.py")
 if not os.path.exists(SERVER):
     pytest.skip("no build/openssh: see \"make openssh\"",
                 allow_module_level=True)
+BOTH = pytest.mark.parametrize("direction", ["get", "put"])
 SMALL, LARGE = 4096, 20 << 20       # bytes; LARGE has the connection to itself
 
 
@@ -124,13 +125,6 @@ def entries(path, name=""):
 def digests(path):
     """Digests of all files of a tree, by name; None for directories."""
     return {name: digest for name, (_, _, digest) in entries(path).items()}
-
-
-def program(path, script):
-    """A script that a shell runs; its path."""
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return str(path)
 
 
 @pytest.fixture

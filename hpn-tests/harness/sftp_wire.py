@@ -117,12 +117,6 @@ class Session:
             assert self.receive()[:9] == struct.pack(">BII", STATUS, number,
                                                      OK)
 
-    def memory(self, name):
-        """kB, of a line in the process's status"""
-        with open(f"/proc/{self.process.pid}/status") as f:
-            return next(int(line.split()[1]) for line in f
-                        if line.startswith(f"{name}:"))
-
     def end(self):
         self.process.stdin.close()
         self.process.stdout.close()

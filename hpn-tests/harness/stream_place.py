@@ -2,8 +2,8 @@
 that tell what they did."""
 
 import filecmp
+import functools
 import os
-import pathlib
 import random
 import re
 import shlex
@@ -15,7 +15,8 @@ import time
 import pytest
 
 from loopback import read, wait_until
-from sftp_tools import BAD_STREAM, OURS, SERVER, content, digests, program, run
+from sftp_tools import (BAD_STREAM, BOTH, OURS, SERVER, content,  # noqa: F401
+                        digests, program, run)
 
 MIB = 1 << 20
 SIZE = 40 * MIB + 12345         # bytes; from 32 MiB on it has several
@@ -23,8 +24,8 @@ LARGE = 160 * MIB + 12345
 AGAIN_MOST = 64 * MIB           # what scp -Z may send besides what is missing
 SLOW = "-l400000"               # 50 MB/s, all streams together
 LARGE_SLOW = "-l640000"         # 2 s for LARGE
-BOTH = pytest.mark.parametrize("direction", ["get", "put"])
 TOOLS = pytest.mark.parametrize("tool", ["scp", "sftp"])
+wait_for = functools.partial(wait_until, "the copy")
 
 
 def closes_late(until):
@@ -45,16 +46,15 @@ class Place:
     def serve(self, first="", more="", server=SERVER, until=""):
         """A script that the first server runs before it begins, and one that
         the others run. until: see closes_late()."""
-        self.server.write_text(f"""#!/bin/sh
+        late = closes_late(until)
+        program(self.server, f"""
             cd {shlex.quote(str(self.path))}
             echo $$ >> pids
-            if mkdir first 2>/dev/null; then late='{closes_late(until)}'; {first}
+            if mkdir first 2>/dev/null; then late='{late}'; {first}
             else late=; {more}
             fi
             exec $late {shlex.quote(server)} -e -l debug \\
-                2>> {shlex.quote(str(self.path / "log"))}
-            """)
-        self.server.chmod(0o755)
+                2>> {shlex.quote(str(self.path / "log"))}""")
 
     def argv(self, tool, direction, source, dest, *options, streams=4):
         """What to run, and its input."""
@@ -128,10 +128,6 @@ def tree(top, files=300, size=100_000):
     (top / "large").write_bytes(content(SIZE))
     (top / "empty").write_bytes(b"")
     return top
-
-
-def wait_for(condition):
-    wait_until("the copy", condition, 60)
 
 
 def runs(pid):
@@ -287,7 +283,7 @@ def goes_on(place, direction, *told, **kw):
 def ssh_script(here, until="", further=":"):
     """An ssh that runs these lines of a shell first in a further login. until:
     see closes_late()."""
-    return program(pathlib.Path(here.path("ssh")), f'''
+    return program(here.path("ssh"), f'''
         case " $* " in
         *" -oBatchMode=yes "*) {further} ;;
         *) late="{closes_late(until)}" ;;

@@ -4,12 +4,14 @@ agent was asked, and the order of messages."""
 import collections
 import contextlib
 import os
+import pathlib
 import re
 import socket
 import subprocess
 import threading
 
-from loopback import HOST, OURS, STOCK, children, read, wait_until
+from loopback import (HOST, OURS, STOCK, children, program, read,
+                      wait_until)
 
 SERVICE, ACCEPT, REQUEST, FAILURE, SUCCESS, PK_OK = 5, 6, 50, 51, 52, 60
 GLOBAL_REQUEST, OPEN, CONFIRM, CHANNEL_REQUEST = 80, 90, 91, 98
@@ -51,11 +53,9 @@ class Prompts:
     """A program that answers prompts, and what it was asked."""
 
     def __init__(self, place, script):
-        self.log, program = place.path("asked"), place.path("askpass")
-        with open(program, "w") as f:
-            f.write(f'#!/bin/sh\necho "$1" >> {self.log}\n{script}\n')
-        os.chmod(program, 0o755)
-        self.env = {"SSH_ASKPASS": program, "SSH_ASKPASS_REQUIRE": "force"}
+        self.log = place.path("asked")
+        self.env = {"SSH_ASKPASS_REQUIRE": "force", "SSH_ASKPASS": program(
+            place.path("askpass"), f'echo "$1" >> {self.log}\n{script}')}
 
     def taken(self):
         """What was asked since the last call."""
@@ -165,8 +165,7 @@ def plain(text):
 def observe(place, case, server, tree):
     """All that is to be seen of a case, with an sshd and an ssh of these trees
     and a host that is not known. The server's log is sorted."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(place.path("known_hosts"))
+    pathlib.Path(place.path("known_hosts")).unlink(missing_ok=True)
     sshd = place.sshd(server, *case.sshd)
     done = run(place, case, tree)
     log = [plain(line) for line in ended(sshd).splitlines()

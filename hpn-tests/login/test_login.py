@@ -14,7 +14,7 @@ from login_tools import (ACCEPT, CHANNEL_REQUEST, CONFIRM, FAILURE, OPEN,
                          PK_OK, REQUEST, SERVICE, SIGN_REQUEST, SUCCESS, Agent,
                          Case, Prompts, authorize, certify, ended, flow,
                          has_pam, key, keygen, observe, run, sent_before)
-from loopback import OURS, STOCK, USER, read, user_folder
+from loopback import OURS, STOCK, USER, program, read, user_folder
 
 SERVERS = pytest.mark.parametrize("server", [OURS, STOCK],
                                   ids=["ours", "stock"])
@@ -221,9 +221,7 @@ def with_password(place, *options, script="echo word", sshd=(), **kwargs):
 def shadow(place, line):
     with open(place.path("shadow"), "w") as f:
         f.write(line + "\n")
-    done = place.run(["mount", "--bind", place.path("shadow"), "/etc/shadow"],
-                     root=True)
-    assert done.returncode == 0, done.stderr
+    place.as_root(f"mount --bind {place.path('shadow')} /etc/shadow")
 
 
 @case
@@ -361,12 +359,8 @@ def pam(place):
     if not os.path.isdir("/etc/pam.d"):
         pytest.skip("no /etc/pam.d to put a service over")
     os.mkdir(place.path("pam.d"))
-    with open(place.path("check"), "w") as f:
-        f.write("#!/bin/sh\n[ \"$(tr -d '\\0')\" = secret ]\n")
-    os.chmod(place.path("check"), 0o755)
-    done = place.run(["mount", "--bind", place.path("pam.d"), "/etc/pam.d"],
-                     root=True)
-    assert done.returncode == 0, done.stderr
+    program(place.path("check"), "[ \"$(tr -d '\\0')\" = secret ]")
+    place.as_root(f"mount --bind {place.path('pam.d')} /etc/pam.d")
 
     def service(account="permit"):
         with open(place.path("pam.d/sshd"), "w") as f:

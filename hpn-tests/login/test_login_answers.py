@@ -3,7 +3,7 @@ is not known the login is stock's, and whatever is answered, ssh ends as stock's
 does, over one connection."""
 
 import contextlib
-import os
+import pathlib
 import select
 import socket
 import subprocess
@@ -154,12 +154,10 @@ class Server(Hostile):
 
 def outcome(place, tree, answers, level="INFO"):
     """Status and words of ssh, and the requests that it made."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(place.path("known_hosts"))
+    pathlib.Path(place.path("known_hosts")).unlink(missing_ok=True)
     listener = place.inside(lambda: socket.create_server(("127.0.0.1", PORT)))
     log = place.path("ssh.log")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(log)
+    pathlib.Path(log).unlink(missing_ok=True)
     ssh = place.start(place.ssh("-E", log, HOST, "command", tree=tree,
                                 level=level),
                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)

@@ -19,11 +19,6 @@ FORGET = f"""ip link set near arp off address 02:00:00:00:00:01
     ip neigh replace {SERVER} lladdr 02:00:00:00:00:02 nud permanent dev near"""
 
 
-def as_root(place, script):
-    done = place.run(["sh", "-ec", script], root=True)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize("tree", [STOCK, OURS], ids=["stock", "ours"])
 def test_idle_session_ends_when_a_nat_has_forgotten_it(place, tree):
     """Both ends notice by their keepalives, without a packet from the path."""
@@ -33,14 +28,14 @@ def test_idle_session_ends_when_a_nat_has_forgotten_it(place, tree):
             "unshare", "-n", "-p", "--fork", "--kill-child", "sh", "-ec", FAR,
             "sh", f"/proc/{place.holder.pid}/ns/net"))
     try:
-        as_root(place, NEAR)
+        place.as_root(NEAR)
         session = place.start(place.ssh(
             "-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=2",
             SERVER, "echo up; exec sleep 600", tree=tree, level="INFO"),
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
         assert session.stdout.readline() == "up\n"
-        as_root(place, FORGET)
+        place.as_root(FORGET)
         _, error = session.communicate(timeout=120)
         assert session.returncode == 255
         assert error.endswith(f"\nTimeout, server {SERVER} not responding.\n")

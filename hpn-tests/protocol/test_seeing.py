@@ -1,7 +1,7 @@
 """What the windows say of themselves: logs, the escape ~#, the USDT probe."""
 
-import contextlib
 import os
+import pathlib
 import re
 import shlex
 import socket
@@ -154,8 +154,7 @@ def test_log_says_what_the_sender_waited_for(place, tree, reason, command,
 
 def test_log_says_that_the_sender_waited_for_the_path(place):
     """It is on a path that takes 5 MB/s, and holds less than the window."""
-    place.run(["sh", "-c", "echo 4096 131072 131072 > "
-               "/proc/sys/net/ipv4/tcp_rmem"], root=True)
+    place.as_root("echo 4096 131072 131072 > /proc/sys/net/ipv4/tcp_rmem")
     place.sshd()
     Relay(place, delay_s=DELAYS_S[0], rate=5e6)
     window, path, no_data = sender(place, "cat >/dev/null", ALL_AT_ONCE,
@@ -181,8 +180,7 @@ LIMITED = (r"TCP was sending for \d+\.\d s, limited by the receiver's buffer "
     ("4096 131072 6291456", None)])
 def test_log_names_the_buffer_that_limited_tcp(place, sizes, remedy):
     """Once, at -v, at the end of a connection."""
-    place.run(["sh", "-c", f"echo {sizes} > /proc/sys/net/ipv4/tcp_rmem"],
-              root=True)
+    place.as_root(f"echo {sizes} > /proc/sys/net/ipv4/tcp_rmem")
     place.sshd()
     for level, lines in (("-v", 1), ("-q", 0)):
         done = place.run(["sh", "-c", f"{ALL_AT_ONCE} | " + shlex.join(
@@ -249,8 +247,7 @@ def test_slow_end_limits_the_window(place, reason, script, at_once, wait_s):
 
     def transfer(port):
         log = place.path("ssh.log")
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(log)
+        pathlib.Path(log).unlink(missing_ok=True)
         ssh = place.start(place.ssh("-E", log, HOST, script, port=port,
                                     level="DEBUG2"),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)

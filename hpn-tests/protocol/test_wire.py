@@ -7,8 +7,7 @@ import pytest
 from hostile import (MSG_GLOBAL_REQUEST, MSG_OPEN, MSG_PING, MSG_REQUEST,
                      MSG_REQUEST_FAILURE, MSG_WINDOW_ADJUST, PING, Client, Raw,
                      Server)
-from loopback import HOST, OURS, STOCK, read, wait_until
-from wire_names import wire_name
+from loopback import HOST, OURS, STOCK, read, wait_until, wire_name
 
 KIB = 1024
 MSG_EOF, MSG_CLOSE = 96, 97

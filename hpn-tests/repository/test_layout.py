@@ -13,8 +13,8 @@ import tokenize
 
 import pytest
 
+from loopback import wire_name
 from tracked import TOP, read, tracked
-from wire_names import wire_name
 
 # Names on the wire
 

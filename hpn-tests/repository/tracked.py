@@ -5,8 +5,7 @@ import subprocess
 
 import pytest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
+from loopback import TOP
 
 
 def tracked(*patterns):
