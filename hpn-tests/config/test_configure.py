@@ -150,8 +150,7 @@ def symbols(path, *options):
 
 
 def test_programs_without_channels():
-    """ssh-keysign, which is setuid, and the sshd that listens read options,
-    but have nothing to do with channels."""
+    """ssh-keysign, which is setuid, and the sshd that listens"""
     for program in ("ssh-keysign", "sshd"):
         for tree in (STOCK, OURS):
             assert " channel_" not in symbols(f"{tree}/{program}")

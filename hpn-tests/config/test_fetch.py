@@ -315,7 +315,6 @@ def test_site_is_asked_once(world):
 
 
 def test_silent_site_is_tried_once(world):
-    """And not for minutes."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         world.pins(f"https://127.0.0.1:{silent.getsockname()[1]}")
         started = time.monotonic()
@@ -355,7 +354,7 @@ def test_dead_proxy_is_one_line(world):
 
 @pytest.mark.parametrize("upstream", ["", NEWEST])
 def test_given_tarball_needs_no_network(world, upstream):
-    """Needs neither network nor apt; then the cache has its key."""
+    """Nor apt; then the cache has its key."""
     path = without(world.top / "bin", "curl", "apt-get", "dpkg")
     for _ in range(2):
         good(world.fetch(world.given, upstream, PATH=path), world.given,

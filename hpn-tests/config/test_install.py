@@ -44,8 +44,7 @@ def test_destdir_has_all_in_the_prefix(tmp_path):
 
 
 def test_what_an_administrator_changed_is_kept(tmp_path):
-    """His configuration, and that ssh-keysign has root's rights, which it does
-    not have otherwise."""
+    """His configuration, and root's rights of ssh-keysign."""
     prefix = built_for()
     config = f"{tmp_path}{prefix}/etc/sshd_config"
     keysign = f"{tmp_path}{prefix}/libexec/ssh-keysign"

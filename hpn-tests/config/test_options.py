@@ -185,8 +185,7 @@ BOTH = pytest.mark.parametrize("tool", ["scp", "sftp"])
     "yes", "nonsense", "two words", '"in quotes"'])
 @pytest.mark.parametrize("where", ["file", "other host", "command line"])
 def test_option_that_went_changes_nothing(folder, name, argument, where):
-    """With any argument. One in a file has a line at -v, as all that is
-    deprecated."""
+    """One in a file has a line at -v, as all that is deprecated."""
     lines, more = [], []
     if where == "command line":
         more = ["-o", f"{name}={argument}"]

@@ -363,8 +363,7 @@ def test_nothing_is_done_for_a_client_that_left(tmp_path, what):
 
 
 def test_client_may_ask_before_it_reads():
-    """It sends all its requests with INIT before it reads a reply. The server
-    goes on taking requests, as stock's does."""
+    """All its requests, with INIT. Stock's server takes them, too."""
     count = 60000
     session = Session(SERVER, ahead=[struct.pack(">BI", 17, i) + string("/")
                              for i in range(count)])

@@ -79,8 +79,7 @@ def test_source_of_unknown_size_arrives_whole(tmp_path):
 
 @pytest.mark.parametrize("options, end", [([], "10 4"), (["-p"], "10 10 4")])
 def test_end_of_an_upload_is_one_flight(tmp_path, odd, options, end):
-    """The requests that set size and attributes, and the close, wait for the
-    data to be acknowledged, but not for each other."""
+    """It waits for the data to be acknowledged."""
     (tmp_path / "source").write_bytes(content(MIB))
     assert scp(tmp_path, odd(), *options, "source", "x:dest") == (0, "")
     assert digests(tmp_path / "dest") == digests(tmp_path / "source")
@@ -346,8 +345,7 @@ def test_full_disk_is_an_error_for_each_file(tmp_path, tool, direction):
 @pytest.mark.parametrize("tool, direction", [
     ("scp", "put"), ("sftp", "put"), ("scp-3", "get")])
 def test_files_that_fail_are_closed(tmp_path, tool, direction):
-    """The server, which lets no file be larger than 512 KB, has none open when
-    the session ends."""
+    """At a server which lets no file be larger than 512 KB."""
     log = tmp_path / "log"
     server = program(tmp_path / "server", "trap '' XFSZ; ulimit -f 1000\n"
                      f"exec {SERVER} -e -l info 2>> {log}")
@@ -430,8 +428,7 @@ def group_has_ended(group):
     (signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill),
     (signal.SIGHUP, os.killpg)], ids=["INT", "TERM", "HUP"])
 def test_interrupted_tree_fails(tmp_path, odd, tool, direction, signum, send):
-    """^C, kill and a window that is closed, among the files of a tree: no more
-    of them, no process is left, and it isn't a success."""
+    """By ^C, kill, or a window that is closed. No process is left."""
     source, dest = tmp_path / "source", tmp_path / "copy"
     source.mkdir()
     for i in range(400):            # each takes more than one request

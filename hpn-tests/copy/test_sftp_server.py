@@ -48,8 +48,7 @@ def full(tmp_path):
 
 
 def test_slow_reader_takes_little_memory(full):
-    """Two answers or three wait for it, not all that it asked for. It gets all
-    once it reads."""
+    """Two answers or three wait for it. It gets all once it reads."""
     session, before = full
     assert 0 <= status_kib(session.process.pid, "VmHWM") - before < 2048
     left = REQUESTS * ANSWER - FIRST

@@ -36,8 +36,7 @@ def sources():
 @pytest.mark.parametrize("server", SERVERS)
 def test_copy_by_other_servers_arrives_whole(sources, tmp_path, server, tool,
                                              direction, what):
-    """Bytes, modes and times arrive. A server that has limits of its own has
-    them for the stock client, too."""
+    """What a server cannot do for us, it cannot do for the stock client."""
     program, reason = SERVERS[server]
     if not os.access(program, os.X_OK):
         pytest.skip(f"no {program}: {reason}")

@@ -22,8 +22,7 @@ MIB = 1 << 20
 
 
 def most_open(folder, log="log"):
-    """The most handles, incomplete files, and files beside a large one, that a
-    server had at once."""
+    """The most handles, incomplete files, and files beside a large one."""
     return map(int, (folder / f"{log}.open").read_text().split())
 
 
@@ -183,8 +182,7 @@ def preload(tmp_path, source):
 
 
 def peak_of(argv, cwd, seconds, **env):
-    """The most bytes that a program has in that time, or until it ends; and its
-    status, None if it did not end."""
+    """The most bytes that it had by then, and its status if it has ended."""
     process = subprocess.Popen(argv, cwd=cwd, stderr=subprocess.DEVNULL,
                                env={**os.environ, **env})
     peak, status = Peak(process.pid), None
@@ -214,8 +212,7 @@ def test_endless_data_takes_bounded_memory(tmp_path, odd):
 
 
 def test_reply_that_is_too_long_ends_the_copy(tmp_path, odd):
-    """One that no WRITE can have ends the copy when it comes. It is not kept
-    until its job looks at its replies."""
+    """When it comes: it is not kept until its job looks at its replies."""
     flat(tmp_path / "tree", 3, MIB)
     status, said = scp(tmp_path, odd("long-reply", 5), "-r", "tree",
                        f"x:{tmp_path}/copy")
@@ -327,8 +324,7 @@ pread(int fd, void *p, size_t len, off_t at)
 
 
 def test_bad_block_is_told_once(tmp_path, odd):
-    """A read error while WRITEs are outstanding is told once. What came before
-    is there, and the other files are whole."""
+    """While WRITEs are outstanding. What came before it is there."""
     size, start = 700001, 600000
     bad = preload(tmp_path, f"#define BAD_SIZE {size}\n"
                   f"#define BAD_FROM {start}\n{BAD_BLOCK}")
@@ -372,8 +368,7 @@ def test_last_of_two_names_counts(tmp_path, odd, tool, link, first, last):
 
 
 def test_names_stay_bounded_while_one_waits(tmp_path, odd):
-    """The second of two names of a file waits. Files are copied meanwhile, and
-    not all names are read before."""
+    """Files are copied before all names are read."""
     tree, into = flat(tmp_path / "tree", 3000, 10), tmp_path / "into"
     (into / "tree").mkdir(parents=True)
     (into / "tree" / "2999").touch()
@@ -464,8 +459,7 @@ FILES = pytest.mark.parametrize("files", [[], ["-X", "files=1"]])
 @FILES
 @pytest.mark.parametrize("tool", ["scp", "sftp"])
 def test_lost_connection_names_files(tmp_path, odd, tool, direction, files):
-    """Each file that didn't arrive whole is named, and none that is not there
-    yet."""
+    """And none that is not there yet."""
     tree = flat(tmp_path / "tree", 100, 300000)
     argv, batch = client(tool, direction, odd("closes", 100), tree,
                          tmp_path / "copy", "-r")

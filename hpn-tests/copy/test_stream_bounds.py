@@ -50,8 +50,7 @@ def test_dev_null_is_as_with_one_stream(place):
 
 @BOTH
 def test_full_disk_names_what_is_incomplete(place, direction):
-    """Each file that isn't complete is named, and is a beginning of its
-    source."""
+    """Each such file is a beginning of its source."""
     tree(place.source, 60)
     left = place.path / "left"
     place.serve(until="pids==4")

@@ -437,7 +437,6 @@ def login_place(loopback_place):
     {}, {"port": 1, "server": "scp://user@127.0.0.1:2222/"}],
     ids=["host", "URI"])
 def test_each_stream_logs_in_at_the_same_port(login_place, direction, words):
-    """Each at the same port: a URI's if it has one."""
     here = login_place
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}")
     done = ssh_copy(here, direction, **words, program=ssh_script(
@@ -450,8 +449,7 @@ def test_each_stream_logs_in_at_the_same_port(login_place, direction, words):
 
 @BOTH
 def test_refused_logins_ask_nobody(login_place, direction):
-    """Those of a user whom the server doesn't know, or who has to give a
-    password. Nothing is said."""
+    """Those of a user whom the server doesn't know. Nothing is said."""
     here = login_place
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}",
                      "PasswordAuthentication yes")

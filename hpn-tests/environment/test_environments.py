@@ -185,8 +185,7 @@ def moved(place, build, direction, *options, source, dest, limit=()):
 
 @BOTH
 def test_copy_on_a_file_system_is_stocks(place, mounted, direction):
-    """Of a tree, and of a large file when there is no room. A file is
-    resumed."""
+    """Also if there is no room for a large file. One is resumed."""
     at, here = mounted
     seen = []
     fill(pathlib.Path(f"{here}/source"))

@@ -20,8 +20,7 @@ STEPS = [[0.3, {"clock_s": 7200}], [0.6, {"clock_s": -5 * 3600}],
 @chaos.slow
 @pytest.mark.parametrize("direction, tool", [("get", "ssh"), ("put", "scp")])
 def test_stepped_clock_changes_nothing(monkeypatch, direction, tool):
-    """It takes as long, the window is as large, the bytes are the same, as
-    when nobody steps it."""
+    """Neither the time it takes, nor the window, nor the bytes."""
     monkeypatch.setenv("LAB", "uml")
     spec = transfer("1g-100ms", direction, COUNT, tool=tool)
     if missing := lab.missing_tree(spec):

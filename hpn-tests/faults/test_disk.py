@@ -63,8 +63,7 @@ def test_full_output_is_an_error(place, small, who, over):
 
 
 def test_unreadable_input_is_an_error_of_ssh(place):
-    """A standard input that can't be read hasn't ended: in the middle of a
-    file it is a bad disk."""
+    """It hasn't ended: in the middle of a file it is a bad disk."""
     ends = Ends(place)
     status, lines = shell(ends, '"$@" cat < /proc/self/mem')
     assert status == 255 and len(lines) == 1, (status, lines)

@@ -51,8 +51,7 @@ NO_MEMORY = ("allocation failed|[Oo]ut of memory|[Cc]annot allocate|"
 
 
 def held_reader(ends):
-    """A copy to a reader that has stopped, and that waits for the relay:
-    both."""
+    """A copy to a reader that has stopped, and the relay that holds it."""
     with open(ends.source, "rb") as f:
         client, relay = ends.held(lambda: ends.popen(
             ends.place.ssh(HOST, STOPPED, tree=ends.tree,

@@ -46,8 +46,7 @@ def test_copy_survives_a_stopped_process(place, stopped, who, tool, direction):
 
 @runs(("sftp", "get"))
 def test_copy_ends_if_the_server_hangs(place, who, tool, direction):
-    """With ServerAliveInterval the client says that the server doesn't
-    answer. sshd's processes end once they can."""
+    """By ServerAliveInterval. sshd's processes end once they can."""
     ends = Ends(place, who)
     client, pids = stop_midway(ends, ["sshd-session"], tool, direction,
                                "-o", "ServerAliveInterval=1",

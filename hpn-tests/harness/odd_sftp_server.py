@@ -141,8 +141,7 @@ class Server:
                    struct.pack(">I", code) + string(b"") + string(b""))
 
     def end_of_names(self, number, handle):
-        """What is asked after the end of a directory's names is refused where
-        the fault says so."""
+        """What is asked after their end is refused if the fault says so."""
         refuses = self.fault == "end-is-once" and handle in self.ended
         self.ended.add(handle)
         self.status(number, FAILURE if refuses else EOF)

@@ -197,8 +197,7 @@ def made_long_ago(top):
 
 
 def kills(usual):
-    """How many kills a test case makes: a fourth of KILLS in the
-    environment."""
+    """How many a test case makes: a fourth of KILLS in the environment."""
     return -(-int(os.environ["KILLS"]) // 4) if "KILLS" in os.environ \
         else usual
 
@@ -225,8 +224,7 @@ def begin(place, tool, direction, *options, how=(), **kw):
 
 
 def cut(place, client, who):
-    """Kills some of a copy's processes. What the client said, once all have
-    ended."""
+    """Kills some of a copy's processes. What the client said at its end."""
     pids = place.pids()
     kill({"client": [client.pid], "first": pids[:1], "stream": pids[1:2],
           "all": [client.pid, *pids]}[who])

@@ -133,8 +133,7 @@ def test_channels_take_the_memory_of_stocks(forwarding):
 
 
 def test_channels_leave_nothing_behind(forwarding):
-    """10,000 on one connection: from the 1,000th on neither end grows, and
-    no descriptor stays."""
+    """Neither end grows from the 1,000th to the 10,000th."""
     memory_after = forwarding(OURS)
     warm, after = memory_after(WARM), memory_after(CHANNELS - WARM)
     print(f"peak KiB of ssh and sshd after {WARM} channels: {warm}, after "
@@ -179,8 +178,7 @@ def test_connections_move_data_at_once(place):                 # noqa: F811
 
 
 def test_each_login_gets_in_or_is_told(place):                 # noqa: F811
-    """Bursts that MaxStartups doesn't let through: each one gets in, or is
-    told that it doesn't and gets in later."""
+    """In bursts that MaxStartups doesn't let through."""
     sshd = place.sshd(OURS, "MaxStartups 5")
     left, refused = LOGINS, 0
     while left:

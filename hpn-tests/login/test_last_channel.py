@@ -85,7 +85,6 @@ def test_commands_go_out_with_their_openings(place, server):
 
 @pytest.mark.parametrize("option", ["-tt", "-X", "-A"])
 def test_sessions_wait_for_their_number(place, option):
-    """A terminal, X11 and an agent wait for the session's number."""
     agent = Agent(place)
     env = {**os.environ, **agent.env, "DISPLAY": "127.0.0.1:9"}
     path, log = master(place, env=env)
@@ -96,7 +95,6 @@ def test_sessions_wait_for_their_number(place, option):
 
 
 def test_parallel_sessions_get_their_own_commands(place):
-    """Each gets its own command."""
     path, log = master(place)
     started = [place.start(place.ssh("-S", path, HOST,
                                      f"sleep 0.{n}; echo {n}"),
@@ -109,7 +107,6 @@ def test_parallel_sessions_get_their_own_commands(place):
 
 
 def test_refused_opening_takes_only_its_command(place):
-    """It takes its command with it, and no other session."""
     path, log = master(place, "MaxSessions 1")
     first = place.start(place.ssh("-S", path, HOST, "cat; echo first"),
                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -40,8 +40,7 @@ def login(place, tree, *options, server=OURS, **kwargs):
 
 @SERVERS
 def test_login_goes_out_in_one_flight(place, server):
-    """The service, "none" and the query go out in one flight. The signature
-    waits for the server to take the key."""
+    """The signature waits for the server to take the key."""
     kinds = login(place, OURS, server=server)
     assert sent_before(kinds, ACCEPT) == [SERVICE, REQUEST, REQUEST]
     assert sent_before(kinds, PK_OK) == [SERVICE, REQUEST, REQUEST]
@@ -52,8 +51,7 @@ def test_login_goes_out_in_one_flight(place, server):
 
 @SERVERS
 def test_command_goes_out_with_its_opening(place, server):
-    """Its command goes right behind its opening to a server that announces
-    that it takes it, which stock's does not."""
+    """To a server that announces that it takes it, which stock's doesn't."""
     kinds = login(place, OURS, server=server)
     assert OPEN not in sent_before(kinds, SUCCESS)
     early = sent_before(kinds, CONFIRM)

@@ -58,8 +58,7 @@ def test_lost_server_is_an_error(scene, measured):
 @scenario("client-killed-get", **killed("client", "get"))
 @scenario("client-killed-put", **killed("client", "put"))
 def test_killed_client_leaves_no_process(scene, measured):
-    """It can say nothing; sshd sees that it is gone, and so do the commands
-    at both ends."""
+    """sshd sees that it is gone, and so do the commands at both ends."""
     t = scene["ours"]
     measured.holds(f"exit {t.result['exits']}", -9 in t.result["exits"])
     none_left(measured, t)

@@ -60,8 +60,7 @@ def whole(path, shape, direction, **fields):
               whole("1g-200ms", [20, 50, 65536], direction))
              for direction in ("get", "put")))
 def test_middle_files_have_the_paths_rate(scene, measured):
-    """1,000 files of 64 KiB, of 30 round trips and the time that their bytes
-    take at 1 Gbit/s"""
+    """1,000 of 64 KiB: 30 round trips, and the time that their bytes take."""
     least_s = 30 * 0.2 + 1000 * 65536 * 8 / 1e9
     measured.at_most("of that", (scene["tree"].result["seconds"] - LOGIN_S) /
                      least_s, 1.3, "{:.2f}")
@@ -75,8 +74,7 @@ def test_middle_files_have_the_paths_rate(scene, measured):
         ("50m-10g", "grid", "10g-100ms", [4, 50, 50 * MIB]))
     for direction in ("get", "put")))
 def test_large_files_have_the_rate_of_one(scene, measured):
-    """The rate of a tree, of that of one file of as many bytes, without the
-    login"""
+    """Of one with as many bytes, without the login."""
     tree, one = (scene[key].result["seconds"] - LOGIN_S
                  for key in ("tree", "one"))
     measured.at_least("rate, of one file's", one / tree, 0.85, "{:.3f}")

@@ -58,8 +58,7 @@ def shared(**fields):
           to_stock=shared(server="stock"),
           stock=shared(client="stock", server="stock"))
 def test_shared_command_takes_one_round_trip(scene, measured):
-    """Round trips of a command through a ControlMaster: one to our sshd, as
-    with stock's ssh to stock's"""
+    """To our sshd, as with stock's ssh to stock's"""
     def trips(key):
         done = scene[key]
         return (done.result["start_s"] + done.result["seconds"] -

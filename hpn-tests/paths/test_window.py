@@ -58,8 +58,7 @@ def test_early_requests_cost_no_goodput(scene, measured):
 @scenario("repeats", "netem", one=AGAIN, two=AGAIN, lost=LOSING, again=LOSING,
           other=LOSING.but(seed=2))
 def test_virtual_time_repeats(scene, measured):
-    """The same transfer twice, the same goodput, and with losses, too: they
-    are those of the seed."""
+    """With losses, too: they are those of the seed."""
     if not lab.virtual_time():
         pytest.skip("no virtual time: this kernel has netem")
     for one, two in (("one", "two"), ("lost", "again")):

@@ -61,8 +61,7 @@ def test_data_past_the_window_ends_the_connection(place, end):
 
 
 def of_no_channel(to, n):
-    """Adjusts of all sizes, on a channel that is closed and on some that
-    never were."""
+    """Adjusts of all sizes, on channels that are closed or never were."""
     for i in range(n):
         for channel in (to, 1000 + i, 0x7fffffff):
             yield MSG_WINDOW_ADJUST, channel, (0, 1, WINDOW, 0xffffffff)[i % 4]
@@ -70,7 +69,6 @@ def of_no_channel(to, n):
 
 @ENDS
 def test_adjusts_of_no_channel_are_ignored(place, end):
-    """Nothing comes of them."""
     here, closed = end(place), 1
     if end is Server:
         here.session("cat")
@@ -228,8 +226,7 @@ def inflating(size):
 @pytest.mark.parametrize("size", [256 * KIB + 1, MIB, 100 * MIB])
 @ENDS
 def test_inflated_packet_is_bounded(place, end, size):
-    """A compressed packet has what another may have, and ends the connection
-    if it has a byte more."""
+    """With a byte more than another may have, it ends the connection."""
     here = end(place, compress=True)
     here.peer.say(*inflating(256 * KIB))
     assert here.works()
@@ -268,8 +265,7 @@ def test_sshd_takes_a_tenth_past_the_window(place):
 
 
 def takes_much_late(place, late_s, limit):
-    """A client that answers probes late_s seconds late, and a channel whose
-    reader takes all until it is stopped."""
+    """A client that answers late_s late, and a channel that is read."""
     server = Server(place, options=[f"ChannelWindowMax {limit}"],
                     extensions=ext_info(BOUNDED, b"0"))
     server.client.probed = late(late_s)
@@ -282,8 +278,7 @@ def takes_much_late(place, late_s, limit):
 
 
 def test_sshd_window_is_bounded_if_answers_are_late(place):
-    """The window of a client that answers probes a second late is
-    ChannelWindowMax."""
+    """By ChannelWindowMax."""
     of_any_window(place, takes_much_late)
 
 
@@ -303,8 +298,7 @@ def adjusts(log):
 
 @ENDS
 def test_one_byte_packets_take_no_adjust_each(place, end):
-    """All of them arrive, and where sshd's reader has stopped they take no more
-    memory than stock takes for them."""
+    """All arrive, and take no more memory than stock takes for them."""
     def attack(here):
         if end is Client:
             tiny(here.peer, here.channel.remote_chanid)
@@ -321,8 +315,7 @@ def test_one_byte_packets_take_no_adjust_each(place, end):
 
 
 def test_sshd_reads_256_kib_ahead_of_any_credit(place):
-    """What sshd reads ahead doesn't follow the credit it has: 256 KiB, where
-    stock goes up to 16 MiB."""
+    """Stock reads up to 16 MiB."""
     server = Server(place)
     client = server.client
     channel = server.session("cat /dev/zero")
@@ -337,7 +330,6 @@ def test_sshd_reads_256_kib_ahead_of_any_credit(place):
 
 
 def test_sshd_ignores_extensions_after_the_login(place):
-    """Once logged in, the peer is what it was."""
     server = Server(place)
     server.client.say(MSG_EXT_INFO, 1, BOUNDED, b"0")
     assert server.works()
@@ -357,7 +349,7 @@ def test_sshd_probes_once_until_it_is_answered(place):
 
 
 def test_second_probe_answer_is_ignored(place):
-    """The second one has no effect: the round trip stays the first one's."""
+    """The round trip stays the first one's."""
     slow_s, count = 1, WINDOW - PACKET
     server = Server(place, extensions=ext_info(BOUNDED, b"0"))
     client = server.client

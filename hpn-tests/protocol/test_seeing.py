@@ -219,8 +219,7 @@ def reasons_until(place, wanted, transfer):
 
 
 def test_small_transfer_keeps_the_base_window(place):
-    """No more than a third of the window: BDP and headroom are less than it,
-    whatever this machine makes of the round trip."""
+    """BDP and headroom are less than it, whatever the round trip is."""
     place.sshd()
     found, _ = reasons(fetch(place, "-vv", n=2 * MIB // 3))
     assert found == {"base"}
@@ -306,7 +305,7 @@ def probes(path):
 
 @pytest.mark.parametrize("program", ["ssh", "sshd-session"])
 def test_usdt_probe_is_there_if_configured(program):
-    """It is there if configured, whatever headers this machine has."""
+    """Whatever headers this machine has."""
     path = os.path.join(OURS, program)
     if "-DWITH_USDT" not in read(f"{OURS}/Makefile"):
         assert probes(path) == []

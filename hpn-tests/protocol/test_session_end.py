@@ -104,7 +104,6 @@ def test_signal_ends_the_wait_for_a_reader(place):
 
 
 def test_reader_that_goes_is_no_error(place):
-    """It has what it wants."""
     client = left_with_output(place)
     client.ssh.stdout.close()
     assert end(client) == 0, client.log()
@@ -228,8 +227,7 @@ KEEPS_NONE = ("env", "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=4096")
 
 
 def test_no_memory_ends_only_its_channel(place):
-    """What one channel reads has no room. That channel is lost, with no exit
-    status, and the others go on."""
+    """The lost one has no exit status."""
     go = place.path("go")
     server = Server(place, prefix=KEEPS_NONE)
     pid = server.peak.pid
