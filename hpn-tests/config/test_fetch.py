@@ -218,12 +218,6 @@ def two_keys(world):
     world.serve()
 
 
-def a_signature_that_is_bad(world):
-    """The pinned SHA-256 does not make up for it."""
-    world.keys[0].export(world.orig.parent / KEY)
-    shutil.copy(f"{world.newest}.asc", f"{world.orig}.asc")
-
-
 # What is wrong, how fetch is called, and words of the line that it ends with.
 # A tarball is what the world has under that name.
 REFUSED = {
@@ -272,9 +266,11 @@ REFUSED = {
     "given-an-older-one-damaged": (
         lambda w: (damage(w.orig), os.unlink(f"{w.orig}.asc")),
         {"tarball": "orig", "upstream": OLDER}, ["SHA-256", "pinned"]),
+    # The pinned SHA-256 does not make up for it.
     "given-with-a-bad-signature": (
-        a_signature_that_is_bad, {"tarball": "orig", "upstream": OLDER},
-        ["bad signature"]),
+        lambda w: (w.keys[0].export(w.orig.parent / KEY),
+                   shutil.copy(f"{w.newest}.asc", f"{w.orig}.asc")),
+        {"tarball": "orig", "upstream": OLDER}, ["bad signature"]),
     "no-pins": (
         lambda w: None, {"upstream": "9.9p9"},
         [f"no pins for OpenSSH 9.9p9; there are: {OLDER} {NEWEST}"]),

@@ -205,17 +205,6 @@ def test_copy_needs_no_fsetstat(large, tool, direction):
     assert said[0] == said[1] and said[0][0] == 0
 
 
-def why_lost(place, *options):
-    """What a copy to the server says of its further streams"""
-    argv, _ = place.argv("scp", "put", place.source, place.dest, SLOW, "-v",
-                         *options, streams=2)
-    argv.remove("-q")
-    status, error = run(list(map(str, argv)), place.path)
-    assert status == 0
-    assert filecmp.cmp(place.source, place.dest, shallow=False)
-    return re.findall(r"debug1: stream 1 is not used: (.*?)\r?$", error, re.M)
-
-
 @pytest.mark.parametrize("more,why", [
     ("head -c 9 > /dev/null; exit 1", "Connection closed"),
     (r"printf '\0\0\0\5\2\0\0\0\3'; exec cat > /dev/null",
@@ -227,7 +216,14 @@ def test_slow_server_loses_no_stream(large, more, why):
     """Whether its introduction comes in pieces, or it keeps attributes for 2 s.
     Other streams are lost, and -v says why."""
     large.serve(more=more, until="pids==2")
-    assert why_lost(large, "-l160000") == ([why] if why else [])
+    argv, _ = large.argv("scp", "put", large.source, large.dest, "-v",
+                         "-l160000", streams=2)
+    argv.remove("-q")
+    status, error = run(list(map(str, argv)), large.path)
+    assert status == 0
+    assert filecmp.cmp(large.source, large.dest, shallow=False)
+    assert re.findall(r"debug1: stream 1 is not used: (.*?)\r?$", error,
+                      re.M) == ([why] if why else [])
 
 
 def test_others_copy_what_a_hanging_stream_left(large):
@@ -317,22 +313,16 @@ def test_others_copy_what_lost_streams_had(place, direction, what):
     assert digests(place.dest) == digests(place.source)
 
 
-def meter(place, direction, out, streams=4):
-    """A copy of 8 s, with a progress meter that goes to a file."""
-    argv, _ = place.argv("scp", direction, place.source, place.dest, "-l40000",
-                         streams=streams)
-    argv.remove("-q")
-    out.touch()
-    return subprocess.Popen(
-        ["script", "-qefc", shlex.join(map(str, argv)), out],
-        stdout=subprocess.DEVNULL)
-
-
 @BOTH
 @pytest.mark.parametrize("streams", [1, 4])
 def test_the_meter_tells_of_a_stall(large, direction, streams):
+    argv, _ = large.argv("scp", direction, large.source, large.dest, "-l40000",
+                         streams=streams)
+    argv.remove("-q")
     out = large.path / "out"
-    with meter(large, direction, out, streams) as client:
+    out.touch()
+    with subprocess.Popen(["script", "-qefc", shlex.join(map(str, argv)), out],
+                          stdout=subprocess.DEVNULL) as client:
         try:
             wait_for(lambda: re.search(r"\d%", out.read_text()) and
                      len(large.pids()) == streams)

@@ -140,12 +140,6 @@ class Server:
         self.reply(STATUS, number,
                    struct.pack(">I", code) + string(b"") + string(b""))
 
-    def end_of_names(self, number, handle):
-        """What is asked after their end is refused if the fault says so."""
-        refuses = self.fault == "end-is-once" and handle in self.ended
-        self.ended.add(handle)
-        self.status(number, FAILURE if refuses else EOF)
-
     def messages(self):
         """What has been sent so far, as one list."""
         if self.fault in ("one-by-one", "deaf"):
@@ -287,7 +281,9 @@ class Server:
                            string(b"0") * 2 + struct.pack(">II", 1, 0))
                 return
             if not names:
-                self.end_of_names(number, handle)
+                once = self.fault == "end-is-once" and handle in self.ended
+                self.ended.add(handle)
+                self.status(number, FAILURE if once else EOF)
                 return
             if self.fault == "wrong-entries":
                 number += 1000000

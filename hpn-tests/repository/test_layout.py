@@ -42,11 +42,6 @@ ELSEWHERE = {"debian/patches"}      # in a source package, as all that the
                                     # files of debian/overlay name
 
 
-def is_python(name):
-    return name.endswith(".py") or \
-        read(name).startswith("#!/usr/bin/env python3\n")
-
-
 def of_python(text):
     """Its comments and docstrings."""
     nodes = (ast.Module, ast.FunctionDef, ast.ClassDef)
@@ -61,7 +56,7 @@ def of_python(text):
 def prose(name):
     """What a file says to who reads it: of a script its comments."""
     text = read(name)
-    if is_python(name):
+    if name.endswith(".py") or text.startswith("#!/usr/bin/env python3\n"):
         return of_python(text)
     if text.startswith("#!"):
         return "\n".join(re.findall(r"(?:^|\s)(#.*)", text))

@@ -32,12 +32,10 @@ ENVIRONMENT = {
 def wrap(tree):
     """ssh, scp and sftp of a tree, as commands of the search path."""
     os.makedirs(BIN, exist_ok=True)
-    for name in ("ssh", "scp", "sftp"):
-        way = "" if name == "ssh" else f" -S {tree}/ssh"
-        with open(f"{BIN}/{name}", "w") as f:
-            f.write(f"#!/bin/sh\nexec {tree}/{name} -F {LAB}/ssh_config"
-                    f'{way} "$@"\n')
-        os.chmod(f"{BIN}/{name}", 0o755)
+    for name, way in (("ssh", ""), ("scp", f" -S {tree}/ssh"),
+                      ("sftp", f" -S {tree}/ssh")):
+        tools.script(f"bin/{name}",
+                     f'{tree}/{name} -F {LAB}/ssh_config{way} "$@"')
 
 
 def timed(step):

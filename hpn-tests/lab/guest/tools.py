@@ -162,16 +162,12 @@ def start_agent(spec):
     os.unlink(f"{LAB}/user")
 
 
-def resolve_before(spec):
-    """Sends a packet to the server, so that ARP costs a login nothing."""
+def log_in_before(spec):
+    """Sends a packet to the server, so that ARP costs a login nothing. Logins
+    to the server, all but the first of which know its key."""
     host = net.address(spec, reached(spec, net.hosts(spec)[1]))
     on("client", ["bash", "-c", f"echo > /dev/udp/{host}/9"]).wait()
     time.sleep(4 * spec["rtt_us"] / 1e6)
-
-
-def log_in_before(spec):
-    """Logins to the server, all but the first of which know its key."""
-    resolve_before(spec)
     for _ in range(spec["logins"]):
         on("client", ssh_argv(spec) + ["server", "true"],
            stdin=subprocess.DEVNULL).wait()
