@@ -166,14 +166,21 @@ def test_programs_run_with_the_systems_configuration(root):
     assert "Bad configuration option: gssapiwrong" in done.stderr
 
 
-def test_rsync_copies_by_the_bundles_ssh(root, tmp_path):
-    if not shutil.which("rsync", path="/usr/bin"):
-        pytest.skip("no rsync")
-    data = tree(tmp_path)
-    root.has("rsync")
-    root.does("rsync", "-a", "-e", f"'{root.bundle}/bin/ssh'",
-              f"far:{tmp_path}/tree", ".")
+def test_rsync_and_git_copy_by_the_bundles_ssh(root, tmp_path):
+    for program in ("rsync", "git"):
+        if not shutil.which(program, path="/usr/bin"):
+            pytest.skip(f"no {program}")
+        root.has(program)
+    data, ssh = tree(tmp_path), f"'{root.bundle}/bin/ssh'"
+    root.does("rsync", "-a", "-e", ssh, f"far:{tmp_path}/tree", ".")
     assert root.read("tree/file") == data
+    os.mknod(f"{root.folder}/dev/urandom", 0o20444, os.makedev(1, 9))
+    subprocess.run("git init && git add tree && git -c user.name=t "
+                   "-c user.email=t@localhost commit -m t", shell=True,
+                   cwd=tmp_path, check=True, capture_output=True)
+    root.does("git", "-c", f"core.sshCommand={ssh}", "clone", "-q",
+              "--template=", f"far:{tmp_path}", "clone")
+    assert root.read("clone/tree/file") == data
 
 
 def test_bundle_follows_an_update_of_a_library(tmp_path):
