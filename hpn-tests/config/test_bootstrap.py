@@ -45,8 +45,16 @@ def test_first_configure_gets_the_options(bootstrap):
     options = ["--prefix=/opt/x", "--without-selinux"]
     assert bootstrap("install", *options) == \
         [f"configure -q {' '.join(options)}", *INSTALLS]
-    assert bootstrap("bundle", "--without-pam") == \
-        ["configure -q --without-pam", "make --no-print-directory bundle"]
+
+
+def test_bundle_needs_no_headers_of_sshds(bootstrap):
+    """What it has configured is not kept: sshd would have no PAM."""
+    without = "configure -q --without-pam --without-libedit --without-selinux"
+    bundles = "make --no-print-directory bundle"
+    assert bootstrap("bundle", "CC=x") == [f"{without} CC=x", bundles]
+    assert bootstrap("bundle") == [without, bundles]
+    assert bootstrap("install") == ["configure -q", *INSTALLS]
+    assert bootstrap("bundle") == [bundles]
 
 
 def test_without_options_those_of_the_last_run_stay(bootstrap):

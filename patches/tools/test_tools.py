@@ -473,7 +473,8 @@ def test_builds_of_bases_do_not_collide(env, folder):
                     reason="no Makefile: see ./bootstrap")
 def test_another_tarball_is_noticed(tmp_path):
     """One that is given is taken whatever is there; the same one again, or
-    none, changes nothing: make would build all again."""
+    none, changes nothing: make would build all again. One that the link leads
+    to and is gone is fetched."""
     for name in ("Makefile", "debian/bases", "openssh/UPSTREAM"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(f"{TOP}/{name}", tmp_path / name)
@@ -486,7 +487,8 @@ def test_another_tarball_is_noticed(tmp_path):
     os.utime(tmp_path / "configure", (2, 2))
     os.utime(tmp_path / "config.status", (3, 3))
     fetch = tmp_path / "openssh" / "fetch"
-    fetch.write_text('#!/bin/sh\necho "${OPENSSH_TARBALL:-$PWD/old}"\n')
+    fetch.write_text('#!/bin/sh\nt=${OPENSSH_TARBALL:-$PWD/old}\n'
+                     '[ -e "$t" ] || : > "$t"\necho "$t"\n')
     fetch.chmod(0o755)
     link = tmp_path / "build" / "tarball"
 
@@ -505,4 +507,7 @@ def test_another_tarball_is_noticed(tmp_path):
     second = made("build/tarball", new)
     assert second[0] == new and made("build/tarball", new) == second
     assert made("build/tarball") == second
-    assert made("fetch")[0] == f"{tmp_path}/old"
+    third = made("fetch")
+    assert third[0] == f"{tmp_path}/old"
+    (tmp_path / "old").unlink()         # as where the cache is new
+    assert made("build/tarball") == third and (tmp_path / "old").exists()
