@@ -12,7 +12,7 @@ from programs import without
 
 HEADERS = {"pam": "security/pam_appl.h", "libedit": "histedit.h",
            "selinux": "selinux/selinux.h", "usdt": "sys/sdt.h",
-           "security-key-builtin": "fido.h"}
+           "security-key-builtin": "fido.h", "tcp": "linux/tcp.h"}
 # What upstream's configure would look for on the machine, and nobody asks
 FIXED = ["--with-pid-dir=/var/run", "--disable-etc-default-login",
          "PATH_PASSWD_PROG=/usr/bin/passwd", "ac_cv_search_SHA256Update=no",
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not os.path.exists(f"{TOP}/configure"),
                                 reason="no configure: see ./bootstrap")
 
 
-def configure(folder, *options, there=(), missing=(), path=None):
+def configure(folder, *options, there=(), missing=(), path=None, tarball=""):
     """Status, what it said, and the options for upstream's configure, on a
     machine that has these headers, and lacks those."""
     include = folder / "include"
@@ -39,6 +39,7 @@ def configure(folder, *options, there=(), missing=(), path=None):
         [f"{TOP}/configure", *options], cwd=folder, text=True,
         capture_output=True, timeout=300,
         env={**os.environ, "CPPFLAGS": f"-I{include}",
+             "XDG_CACHE_HOME": f"{folder}/cache", "OPENSSH_TARBALL": tarball,
              "PATH": path or os.environ["PATH"]})
     made = folder / "Makefile"
     found = re.search(r"--mandir=\S+(.*)", made.read_text()) if \
@@ -82,31 +83,53 @@ def test_pkg_config_is_needed(tmp_path, options, status):
     assert ("pkg-config is missing" in said) == bool(status), said
 
 
-NAMES = {"apt-get install": ["quilt", "libselinux1-dev", "libfido2-dev"],
-         "dnf install": ["quilt", "libselinux-devel", "libfido2-devel"],
-         "apk add": ["quilt", "libselinux-dev", "libfido2-dev"],
-         "pacman -S": ["quilt", "libfido2"]}     # Arch has no libselinux
+NAMES = {       # Arch has no libselinux
+    "apt-get install":
+        "quilt linux-libc-dev curl gpg gpgv libselinux1-dev libfido2-dev",
+    "dnf install":
+        "quilt kernel-headers curl gnupg2 libselinux-devel libfido2-devel",
+    "apk add": "quilt linux-headers curl gnupg libselinux-dev libfido2-dev",
+    "pacman -S": "quilt linux-api-headers curl gnupg libfido2"}
 
 
 @pytest.mark.parametrize("manager", [*NAMES, None])
 def test_missing_packages_are_named(tmp_path, manager):
     """All that are missing at once, as the machine's package manager names
     them, or as each does if it has none of the four."""
-    path = without(tmp_path / "bin", "quilt",
+    path = without(tmp_path / "bin", "quilt", "curl", "gpgv",
                    *(m.split()[0] for m in NAMES))
     if manager:
         os.symlink("/bin/true", f"{path}/{manager.split()[0]}")
     status, said, got = configure(
         tmp_path, "--with-security-key-builtin", path=path,
-        there=[n for n in HEADERS if n not in ("selinux", "security-key-"
-                                               "builtin")],
-        missing=["selinux", "security-key-builtin"])
+        there=("pam", "libedit"),
+        missing=("selinux", "security-key-builtin", "tcp"))
     assert status != 0 and got is None
-    for name in ("selinux/selinux.h", "fido.h", "quilt"):
-        assert f"\n  {name} is missing" in said
+    assert set(re.findall(r"\n  (\S+) is missing", said)) == {
+        "selinux/selinux.h", "fido.h", "linux/tcp.h", "quilt", "curl", "gpgv"}
     for name, packages in NAMES.items():
-        line = f"\n  {name} {' '.join(packages)}\n"
-        assert (line in said) == (manager in (name, None)), said
+        assert (f"\n  {name} {packages}\n" in said) == \
+            (manager in (name, None)), said
+
+
+@pytest.mark.parametrize("files,needed", [
+    ((), {"curl", "gpgv"}), (("cache",), {"gpgv"}), (("t", "t.asc"), {"gpgv"}),
+    (("t",), set()), (("build/tarball",), set())])
+def test_only_who_fetches_needs_what_fetches(tmp_path, files, needed):
+    """Else a line says what is missing."""
+    with open(f"{TOP}/openssh/UPSTREAM") as f:
+        newest = re.search(r"^VERSION=(.*)", f.read(), re.M)[1]
+    for name in files:
+        path = tmp_path / name.replace("cache", "cache/openssh-bdp/upstream/"
+                                       f"openssh-{newest}.tar.gz")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    status, said, _ = configure(
+        tmp_path, there=HEADERS, tarball="t" * ("t" in files),
+        path=without(tmp_path / "bin", "curl", "gpgv"))
+    assert status == bool(needed), said
+    assert set(re.findall(r"\n  (\S+) is missing", said)) == needed
+    assert needed or said.count(": fetching another release") == 2
 
 
 def test_build_has_the_fixed_answers():
