@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -91,7 +92,7 @@ class Project:
         self.write("hpn-tests/run.py", "import os, sys\n"
                    "with open('ran', 'w') as f:\n"
                    "    f.write(' '.join([*sys.argv[1:], "
-                   "os.environ['BDP_RELEASE']]))\n"
+                   "os.environ['BDP_RELEASE'], os.environ['BDP_VERSION']]))\n"
                    f"print({said!r})\n")
         status, out, err = self.run("patches/tools/release-check", self.tree)
         page = self.top / "build" / "release" / "page.md"
@@ -331,12 +332,26 @@ def test_release_check_builds(project, bad):
     folder = project.top / "build" / "release"
     assert (project.top / "ran").read_text().split() == \
         [f"patches/tools/test_builds.py::{name}" for name in BUILDS] + \
-        [str(folder)]
+        [str(folder), "11.0"]
     listed = subprocess.run(["tar", "-tzf", folder / "tarball"], text=True,
                             capture_output=True, check=True).stdout
     assert "tree/version.h" in listed
     assert os.path.realpath(folder / "tarball").endswith(
         "/openssh-new-tree.tar.gz")
+
+
+def test_release_takes_the_newest_bases_place(project, monkeypatch):
+    """Its tarball is what is laid, without the patches that it has no need
+    of."""
+    project.write("patches/b.patch", "Mended-In: 11.1\n" + patch("b.c"))
+    assert list(project.forms("new")) == ["a.patch", "b.patch"]
+    monkeypatch.setenv("BDP_VERSION", "11.1")
+    assert list(project.forms("new")) == ["a.patch"]
+    (project.top / "tarball").symlink_to(project.top / "base.tar")
+    monkeypatch.setenv("BDP_RELEASE", str(project.top))
+    assert trees.run(HERE, sys.executable, "-B", "-c", "import trees; "
+                     "print(trees.source(trees.BASES[0]))") == \
+        f"{project.top}/base.tar\n"
 
 
 def test_release_check_without_results(project):
