@@ -335,6 +335,23 @@ def test_older_release_is_taken_if_the_site_is_down(world):
     good(world.fetch(upstream=OLDER), world.orig)
 
 
+def test_newest_is_taken_from_debian_if_only_debian_has_it(world):
+    pins = world.top / "openssh" / f"UPSTREAM-{NEWEST}"
+    pins.write_text(pins.read_text() + "DEBIAN_SUITE=sid\n")
+    newest = world.release(world.orig.with_name(
+        DEBIANS.replace(OLDER, NEWEST)))
+    good(world.fetch(), newest, f"{NEWEST}: verified by signature")
+    assert (world.top / "asked").read_text().startswith("sid ")
+    good(world.fetch(), newest)
+
+
+def test_machine_without_apt_says_so(world):
+    is_refused(world.fetch(PATH=without(world.top / "bin", "apt-get")), world,
+               f"can't get OpenSSH {NEWEST}: ", "127.0.0.1",
+               f"no apt-get to get OpenSSH {OLDER} of Debian trixie with",
+               "OPENSSH_TARBALL=")
+
+
 def test_dead_proxy_is_one_line(world):
     """The scripts as they are, and a proxy that nobody answers at."""
     dead = "http://127.0.0.1:9"
