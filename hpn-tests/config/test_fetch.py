@@ -352,14 +352,18 @@ def test_machine_without_apt_says_so(world):
                "OPENSSH_TARBALL=")
 
 
-def test_dead_proxy_is_one_line(world):
-    """The scripts as they are, and a proxy that nobody answers at."""
-    dead = "http://127.0.0.1:9"
-    done = subprocess.run(
+def real_fetch(**env):
+    """The scripts as they are."""
+    return subprocess.run(
         [f"{OPENSSH}/fetch"], capture_output=True, text=True, timeout=300,
-        env={**os.environ, "UPSTREAM": "", "OPENSSH_TARBALL": "",
-             "XDG_CACHE_HOME": str(world.cache), "http_proxy": dead,
-             "https_proxy": dead})
+        env={**os.environ, "OPENSSH_TARBALL": "", **env})
+
+
+def test_dead_proxy_is_one_line(world):
+    """That nobody answers at."""
+    dead = "http://127.0.0.1:9"
+    done = real_fetch(UPSTREAM="", XDG_CACHE_HOME=str(world.cache),
+                      http_proxy=dead, https_proxy=dead)
     is_refused(done, world, "cdn.openbsd.org", "trixie", "OPENSSH_TARBALL")
 
 
@@ -397,21 +401,15 @@ def test_given_older_one_is_verified_by_its_pin(world, upstream):
 
 def test_pinned_key_verifies_the_real_release(tmp_path):
     """The real one, if it is in this machine's cache, by the pinned key."""
-    path = subprocess.run(
-        [f"{OPENSSH}/fetch"], capture_output=True, text=True, check=True,
-        env={**os.environ, "UPSTREAM": "10.0p1", "OPENSSH_TARBALL": ""}
-    ).stdout.strip()
+    path = real_fetch(UPSTREAM="10.0p1").stdout.strip()
     if not os.path.exists(f"{path}.asc"):
         pytest.skip("no signature came with the cached tarball")
     key = os.path.join(os.path.dirname(path), "signing-key.asc")
     shutil.copy(key, tmp_path / KEY)
     for name in (path, f"{path}.asc"):
         shutil.copy(name, tmp_path)
-    done = subprocess.run(
-        [f"{OPENSSH}/fetch"], capture_output=True, text=True,
-        env={**os.environ, "UPSTREAM": "10.0p1", "XDG_CACHE_HOME":
-             str(tmp_path), "OPENSSH_TARBALL":
-             str(tmp_path / os.path.basename(path))})
+    done = real_fetch(UPSTREAM="10.0p1", XDG_CACHE_HOME=str(tmp_path),
+                      OPENSSH_TARBALL=str(tmp_path / os.path.basename(path)))
     assert done.stdout.endswith("/openssh-10.0p1.tar.gz\n"), done.stderr
     assert done.stderr == \
         "OpenSSH 10.0p1: verified by SHA-256 and signature\n"
