@@ -1,7 +1,9 @@
 """Every base builds after each patch of the series, and what was built there
-works: upstream's unit tests, and rows under netem; of the core alone upstream's
-regression tests, too. So does upstream's newest after each of the core's mails.
-"make patches-check"."""
+works: upstream's unit tests, rows under netem, and hostile peers; of the core
+alone upstream's regression tests, too. So does upstream's newest after each of
+the core's mails. "make patches-check"."""
+
+import sys
 
 import pytest
 
@@ -78,3 +80,17 @@ def test_rows_under_netem(base, upto):
     trees.skip_without(upto)
     ours(base, upto, "check-netem",
          "ONLY=fork-1g-200ms-get" if upto else "ONLY=fork")
+
+
+# Hostile peers, against which the patches of the group security are
+HOSTILE = ("hpn-tests/local/test_names.py",
+           "hpn-tests/local/test_hostile.py::test_inflated_packet_is_bounded")
+
+
+@pytest.mark.parametrize("base", trees.BASES)
+def test_hostile_peers_are_harmless(base):
+    trees.source(base)
+    ours(base, "", "openssh")
+    run(trees.TOP, sys.executable, "-B", "hpn-tests/run.py", *HOSTILE,
+        env={**trees.without_choice(),
+             "BDP_BUILD": trees.RELEASE or f"build/{base}"})
