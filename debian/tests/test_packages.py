@@ -61,6 +61,14 @@ def test_quick_never_goes_back_behind_what_is_installed(tmp_path):
         done.stderr, done.stderr
 
 
+def test_unit_tests_pass(quick):
+    """Ours, which the build of the packages runs, and quick leaves out."""
+    tree = os.path.join(QUICK, "openssh")
+    run("make", "-C", f"{tree}/debian/build-deb", "-f", "Makefile", "-f",
+        f"{tree}/regress/bdp-unit.mk", f"BDP_SRC={tree}/regress/unittests",
+        "bdp-unit")
+
+
 def test_installs_and_goes_back(quick):
     said = run(os.path.join(TOOLS, "check"), release(), DEBS=QUICK,
                CHECK_MAX=str(CHECK_MAX_S))
