@@ -83,8 +83,8 @@ def test_rows_under_netem(base, upto):
 
 
 # Hostile peers, against which the patches of the group security are
-HOSTILE = ("hpn-tests/local/test_names.py",
-           "hpn-tests/local/test_hostile.py::test_inflated_packet_is_bounded")
+HOSTILE = ("hpn-tests/copy/test_names.py",
+           "hpn-tests/protocol/test_hostile.py::test_inflated_packet_is_bounded")
 
 
 @pytest.mark.parametrize("base", trees.BASES)
