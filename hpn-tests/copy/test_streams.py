@@ -457,7 +457,6 @@ def test_refused_logins_ask_nobody(login_place, direction):
     ("get", "MaxSessions 1", "no more sessions")])
 def test_refused_streams_change_nothing(login_place, direction, limit,
                                         refusal):
-    """Each login takes a while."""
     here = login_place
     sshd = here.sshd(OURS, f"Subsystem sftp {SERVER}", limit,
                      "AuthorizedKeysCommand /usr/bin/sleep 1",
