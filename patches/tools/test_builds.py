@@ -90,7 +90,7 @@ HOSTILE = ("hpn-tests/copy/test_names.py",
 @pytest.mark.parametrize("base", trees.BASES)
 def test_hostile_peers_are_harmless(base):
     trees.source(base)
-    ours(base, "", "openssh")
+    ours(base, "", "openssh", "stock")      # whose ssh-keygen makes keys
     run(trees.TOP, sys.executable, "-B", "hpn-tests/run.py", *HOSTILE,
         env={**trees.without_choice(),
              "BDP_BUILD": trees.RELEASE or f"build/{base}"})
