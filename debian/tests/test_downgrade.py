@@ -30,7 +30,6 @@ class Host:
         self.place = place
         self.folder = place.folder
         self.config = place.path(f"sshd_config.{PORT}")
-        self.pidfile = place.path("sshd.pid")
         os.mkdir(place.path("sshd_config.d"))
         os.mkdir(place.path("bin"))
         self.systemctl("exit 1")        # no systemd
@@ -41,8 +40,7 @@ class Host:
         text = read(f"{DEBIAN}/overlay/prerm")
         for word, value in (
                 ("@PACKAGE@", name), ("@CONFIG@", config),
-                ("/usr/sbin/sshd", f"{self.folder}/sshd -f {self.config}"),
-                ("/run/sshd.pid", self.pidfile),
+                ("/usr/sbin/sshd", f"{self.folder}/sshd"),
                 ("/etc/default/ssh", self.place.path("default")),
                 ("/etc/ssh/", self.folder + "/")):
             assert word in text, word
@@ -65,6 +63,14 @@ class Host:
                 shutil.copy(f"{tree}/{name}", new)
                 os.rename(new, self.place.path(name))
 
+    def socket(self, is_active):
+        """ssh.socket, with the listener as what systemd has started."""
+        self.systemctl(f"""echo "$@" >> {self.place.path('calls')}
+            case $1 in
+            show) echo {self.sshd.pid} ;;
+            -q) {str(is_active).lower()} ;;
+            esac""")
+
     def wrap(self, commands):
         """They run before sshd whenever it is executed."""
         sshd = self.place.path("sshd")
@@ -78,13 +84,12 @@ class Host:
                    f"\tTCPCongestion {OPTIONS['TCPCongestion']}\n")
         self.sshd = self.place.sshd(
             self.folder, f"Include {self.folder}/sshd_config.d/*.conf",
-            f"PidFile {self.pidfile}",
             f"ChannelWindowMax {OPTIONS['ChannelWindowMax']}")
         self.log = self.sshd.log
         self.ready()
 
     def ready(self):
-        """Returns once the listener accepts and has its pid in its file."""
+        """Returns once the listener accepts."""
         wait_until("the listener", lambda: self.sshd.poll() is not None or
                    "[listener]" in read(f"/proc/{self.sshd.pid}/cmdline"))
         assert self.sshd.poll() is None, read(self.log)
@@ -105,12 +110,19 @@ class Host:
         assert (done.returncode, done.stdout) == (0, "")
         return done.stderr
 
-    def login(self):
+    def login(self, **where):
         """What ssh says, if it fails."""
         done = self.place.run(self.place.ssh("root@127.0.0.1", "echo in",
-                                             tree=STOCK))
+                                             tree=STOCK, **where))
         return "" if done.stdout == "in\n" else \
             done.stderr + read(self.log)[-2000:]
+
+    def without_options(self):
+        """Somebody has taken them out of the files."""
+        for name in (f"sshd_config.{PORT}", "sshd_config.d/a.conf"):
+            text = read(self.place.path(name))
+            self.write(name, text.replace("ChannelW", "#W").replace(
+                "TCPC", "#C"))
 
     def reloads(self):
         return read(self.log).count("Received SIGHUP")
@@ -198,8 +210,7 @@ def test_a_reload_leaves_sessions_alone(host, old, new):
 def test_without_a_reload_nobody_gets_in(host):
     """What the reload is for."""
     host.start()
-    os.unlink(host.pidfile)
-    host.prerm(*UPGRADE)
+    host.without_options()
     host.unpack(STOCK)
     assert "Bad configuration option: " in host.login()
     host.restart()
@@ -211,11 +222,11 @@ def test_the_old_sshd_ends_as_the_new_one_gets_its_name(host, is_socket):
     """The part of the postinst for a release whose older sshd can't work with
     the new programs; with socket activation, systemd starts the next one."""
     host.start()
-    host.systemctl(f'{str(is_socket).lower()} && [ "$2" = is-active ]')
+    host.socket(is_socket)
     new = host.place.path("sshd.session-split")
     shutil.copy(f"{OURS}/sshd", new)
     prerm = read(host.place.path("prerm"))
-    function = prerm[prerm.index("listener() {"):]
+    function = prerm[prerm.index("listeners() {"):]
     host.write("switch", "set -e\n" + function[:function.index("\n}\n") + 3] +
                read(f"{DEBIAN}/overlay/postinst").replace(
                    "/usr/sbin/", host.folder + "/"))
@@ -252,9 +263,7 @@ def test_it_succeeds_though_sshd_ends_meanwhile(host):
 def test_the_options_were_taken_out_before(host):
     """The listener still has the text with them."""
     host.start()
-    for name in (f"sshd_config.{PORT}", "sshd_config.d/a.conf"):
-        text = read(host.place.path(name))
-        host.write(name, text.replace("ChannelW", "#W").replace("TCPC", "#C"))
+    host.without_options()
     assert host.prerm(*UPGRADE) == "" and host.reloads() == 1
     host.unpack(STOCK)
     assert host.login() == ""
@@ -285,24 +294,32 @@ def test_debians_and_back(host):
     assert host.login() == ""
 
 
-def test_by_the_pid_that_systemd_has(host):
-    host.start()
-    host.systemctl(f'[ "$1" = show ] && echo {read(host.pidfile)}')
-    os.unlink(host.pidfile)
-    host.prerm(*UPGRADE)
-    host.unpack(STOCK)
-    assert host.login() == "" and host.reloads() == 1
-
-
 def test_socket_activation_restarts(host):
     """On SIGHUP, sshd would close the socket that systemd has given it."""
     host.start()
-    calls = host.place.path("calls")
-    host.systemctl(f'echo "$@" >> {calls}')
+    host.socket(True)
     host.prerm(*UPGRADE)
-    assert read(calls).splitlines()[-2:] == [
-        "-q is-active ssh.socket", "try-restart ssh.service"]
+    assert read(host.place.path("calls")).splitlines()[-1] == \
+        "try-restart ssh.service"
     assert host.reloads() == 0
+
+
+OTHER = PORT + 1
+
+
+def test_another_listener_of_the_host_is_reloaded(host):
+    """It has a configuration of its own, which is no other's, and includes
+    what sshd's own does."""
+    host.start()
+    host.socket(True)
+    other = host.place.sshd(
+        host.folder, f"Include {host.folder}/sshd_config.d/*.conf",
+        "ChannelWindowMax 64M", port=OTHER)
+    assert host.prerm(*UPGRADE).count("are now comments") == 3
+    assert host.reloads() == 0
+    assert read(other.log).count("Received SIGHUP") == 1
+    host.unpack(STOCK)
+    assert host.login(port=OTHER) == ""
 
 
 def test_a_configuration_that_sshd_refuses(host):
@@ -315,22 +332,24 @@ def test_a_configuration_that_sshd_refuses(host):
 
 
 def test_options_on_the_command_line(host):
-    host.write("default", "# ChannelWindowMax\nSSHD_OPTS=-oTCPCongestion=bbr\n")
+    text = '# -o ChannelWindowMax=1M\nSSHD_OPTS="-4 {} -oBanner=none"\n'
+    host.write("default", text.format("-oTCPCongestion=bbr -o QuickStart=no"))
+    assert host.prerm(*UPGRADE).count(" are taken out") == 1
+    assert read(host.place.path("default")) == text.format(" ")
+    assert host.prerm(*UPGRADE) == ""
+    host.write("default", text.format("-o TCPCongestion\\ bbr"))
     said = host.prerm(*UPGRADE)
     assert said.endswith(f"They are in:\n{host.folder}/default\n")
-    host.write("default", "# ChannelWindowMax\nSSHD_OPTS=\n")
-    assert host.prerm(*UPGRADE) == ""
 
 
-@pytest.mark.parametrize("recorded", [True, False])
-def test_only_a_listener_is_reloaded(host, recorded):
-    """The pid in an old file can be that of a session."""
+@pytest.mark.parametrize("title", ["sshd: root@pts/0",
+                                   "sshd: /usr/sbin/sshd -D [listener] 0 of"])
+def test_only_a_listener_is_reloaded(host, title):
+    """It is not a session, nor of another OpenSSH of the host."""
     process = host.place.start(
-        ["perl", "-e", '$| = 1; $0 = "sshd: root@pts/0"; '
+        ["perl", "-e", f'$| = 1; $0 = "{title}"; '
          'print "up\n"; sleep 60'], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"up\n"
-    if recorded:
-        host.write("sshd.pid", f"{process.pid}\n")
     assert host.prerm(*UPGRADE) == ""
     assert process.poll() is None
 

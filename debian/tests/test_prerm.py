@@ -25,7 +25,7 @@ def prerm(tmp_path):
                         ("@CONFIG@", f"{tmp_path}/sshd_config"),
                         ("/etc/default/ssh", f"{tmp_path}/default"),
                         ("/etc/ssh", str(tmp_path)), ("systemctl", "false"),
-                        ("/run/sshd.pid", f"{tmp_path}/pid")):
+                        ("/usr/sbin/sshd", f"{tmp_path}/sshd")):
         assert word in text, word
         text = text.replace(word, value)
     script.write_text(text)
