@@ -13,8 +13,9 @@ INSTALL = os.path.join(TOP, "openssh", "standalone", "install")
 
 def install(prefix, **env):
     return subprocess.run(
-        [INSTALL, TREE, prefix, f"{prefix}/sbin", f"{prefix}/etc"],
-        capture_output=True, text=True, env={**os.environ, **env})
+        [INSTALL, TREE, prefix, f"{prefix}/sbin", f"{prefix}/etc",
+         f"{prefix}/libexec"], capture_output=True, text=True, umask=0o077,
+        env={**os.environ, "UPSTREAM": "", **env})
 
 
 def built_for():
@@ -36,7 +37,11 @@ def test_destdir_has_all_in_the_prefix(tmp_path):
     for program in ("bin/ssh", "sbin/sshd", "libexec/sshd-session"):
         assert os.access(f"{root}/{program}", os.X_OK)
     with open(root + "/etc/sshd_config") as f:
-        assert "\nPort 2222\n" in f.read()
+        config = f.read()
+    assert "\nPort 2222\n" in config
+    assert "\nPidFile /var/run/sshd-bdp.pid\n" in config
+    for d, _, _ in os.walk(root):
+        assert os.stat(d).st_mode & 0o777 == 0o755, d
     # Nothing is outside the prefix but where sshd confines itself
     outside = [d for d, _, files in os.walk(tmp_path)
                if files and not d.startswith(root)]
@@ -59,6 +64,37 @@ def test_what_an_administrator_changed_is_kept(tmp_path):
         assert f.read() == "# mine\n#Port 22\n"
 
 
+def test_next_attempt_repairs_one_that_failed(tmp_path):
+    """make ends behind its first files; ssh-keysign has root's rights."""
+    prefix = built_for()
+    keysign = f"{tmp_path}{prefix}/libexec/ssh-keysign"
+    stub = tmp_path / "bin" / "make"
+    stub.parent.mkdir()
+    stub.write_text(f"#!/bin/sh\nmkdir -p {os.path.dirname(keysign)}\n"
+                    f"install -m 4711 /bin/true {keysign}\nexit 1\n")
+    stub.chmod(0o755)
+    path = os.environ["PATH"]
+    assert install(prefix, DESTDIR=str(tmp_path),
+                   PATH=f"{stub.parent}:{path}").returncode != 0
+    assert install(prefix, DESTDIR=str(tmp_path)).returncode == 0
+    assert os.stat(keysign).st_mode & 0o7777 == 0o711
+    with open(f"{tmp_path}{prefix}/etc/sshd_config") as f:
+        assert "\nPort 2222\n" in f.read()
+
+
+def test_older_release_replaces_none_unasked(tmp_path):
+    prefix = built_for()
+    there = tmp_path / prefix.lstrip("/") / "bin" / "ssh"
+    there.parent.mkdir(parents=True)
+    there.write_text("#!/bin/sh\necho OpenSSH_99.1p1, OpenSSL >&2\n")
+    there.chmod(0o755)
+    done = install(prefix, DESTDIR=str(tmp_path))
+    assert done.returncode != 0
+    assert f"OpenSSH 99.1p1 is in {prefix}" in done.stderr
+    assert install(prefix, DESTDIR=str(tmp_path),
+                   UPSTREAM="x").returncode == 0
+
+
 @pytest.mark.parametrize("prefix", ["/", "/usr"])
 def test_systems_prefix_is_refused(prefix, tmp_path):
     done = install(prefix, DESTDIR=str(tmp_path))
@@ -76,7 +112,8 @@ def test_installed_sshd_lets_a_user_in(tmp_path):
         set -eu
         mount -t tmpfs tmpfs {prefix}
         ip link set lo up
-        {INSTALL} {TREE} {prefix} {prefix}/sbin {prefix}/etc
+        {INSTALL} {TREE} {prefix} {prefix}/sbin {prefix}/etc \
+            {prefix}/libexec
         ssh-keygen -q -t ed25519 -N '' -f {tmp_path}/key
         {prefix}/sbin/sshd -t
         {prefix}/sbin/sshd -D -o PidFile=none -o StrictModes=no \\
