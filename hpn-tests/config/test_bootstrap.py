@@ -22,7 +22,8 @@ def bootstrap(tmp_path):
             ("configure", f"echo configure $* >> {said}; touch Makefile"),
             ("bin/make", f"echo make $* >> {said}"),
             ("bin/autoconf", "exit 1"),
-            ("bin/dpkg-query", "echo install ok installed")):
+            ("bin/apt-get", "exit 1"),
+            ("bin/dpkg-query", "echo installed")):
         (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
         (tmp_path / name).chmod(0o755)
     path = f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}"
