@@ -222,12 +222,11 @@ def shadow(place, line):
     place.as_root(f"mount --bind {place.path('shadow')} /etc/shadow")
 
 
-@case
-def empty_password(place):
+def empty_password(place, *options, logs=""):
     """Asking for "none" is all of the login."""
     shadow(place, "user::19000:0:99999:7:::")
-    return Case(sshd=[PASSWORD, "PermitEmptyPasswords yes"],
-                logs="dispatch_protocol_error: type 50 seq N")
+    return Case(*options, sshd=[PASSWORD, "PermitEmptyPasswords yes"],
+                logs=logs)
 
 
 @case
@@ -299,6 +298,11 @@ CASES |= {
         place, *PASSWORD_FIRST),
     "wrong_password_and_then_the_key": lambda place: with_password(
         place, *PASSWORD_FIRST, script="echo wrong"),
+    "empty_password": lambda place: empty_password(
+        place, logs="dispatch_protocol_error: type 50 seq N"),
+    # It switches compression on, for what ssh sends next.
+    "empty_password_and_compression": lambda place: empty_password(
+        place, "-C"),
     "methods_that_are_not_built_in": Case(
         "-o", "PreferredAuthentications=gssapi-with-mic,hostbased,publickey"),
     "two_keys_needed_and_one_there": Case(
@@ -308,6 +312,10 @@ CASES |= {
         command="echo ran; cat", typed="not for the prompt"),
     "password_and_key_needed": lambda place: with_password(
         place, sshd=["AuthenticationMethods password,publickey"]),
+    "password_and_one_of_two_keys_needed": lambda place: with_password(
+        place, "-i", key(place, "second"), sshd=[
+            authorize(place, "user", "second"),
+            "AuthenticationMethods password,publickey"]),
     "user_who_is_not_there": Case("-l", "nosuch", status=DENIED),
     "root_with_a_command_only": Case(
         "-l", "root", sshd=["PermitRootLogin forced-commands-only"],

@@ -22,7 +22,9 @@ REFUSE = 92
 OPENSSH = "SSH-2.0-OpenSSH_9.6"
 KNOWN = [OPENSSH, "SSH-2.0-OpenSSH_10.0p1 Debian-7"]
 UNKNOWN = ["SSH-2.0-Cisco-1.25", "SSH-2.0-OpenSS", "SSH-2.0-MyOpenSSH_9.6",
-           "SSH-2.0-1.00 FlowSsh: WinSSHD"]
+           "SSH-2.0-1.00 FlowSsh: WinSSHD",
+           # These accept "none" from whom it suffices, and end at the query
+           "SSH-2.0-Go", "SSH-2.0-libssh_0.11.2"]
 
 
 def messages(place, tree, version, extensions):

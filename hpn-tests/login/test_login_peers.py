@@ -22,8 +22,9 @@ LOGINS = 100 if ALL else 3
 PYTHON = shutil.which("python3", path="/usr/bin") or sys.executable
 SOFTWARE = "OpenSSH_9.6p1"
 # Those that answer requests in their order. asyncssh may answer the second one
-# first. TinySSH and older paramikos announce no algorithms.
-IN_ORDER = {"Go", "paramiko", "Dropbear", "OpenSSH of Debian 12"}
+# first, Go ends if it has accepted the first. TinySSH and older paramikos
+# announce no algorithms.
+IN_ORDER = {"paramiko", "Dropbear", "OpenSSH of Debian 12"}
 IGNORE, EXT_INFO, FAILURE, SUCCESS, PK_OK = 2, 7, 51, 52, 60
 
 
