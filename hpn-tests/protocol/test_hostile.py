@@ -60,6 +60,16 @@ def test_data_past_the_window_ends_the_connection(place, end):
     stock_and_ours(place, attack, end, 255)
 
 
+@ENDS
+def test_empty_data_forgives_no_excess(place, end):
+    """(With stock it does, and the queue grows to 128 MiB.)"""
+    here = end(place)
+    to = here.session(STOPPED).remote_chanid
+    assert here.peer.send_until_it_ends(
+        (MSG_DATA, to, ZERO if i % 5 else b"") for i in range(1000))
+    assert here.finish(255) <= here.peak.before + MORE_THAN_STOCK_KIB
+
+
 def of_no_channel(to, n):
     """Adjusts of all sizes, on channels that are closed or never were."""
     for i in range(n):
