@@ -35,6 +35,17 @@ def test_small_files_take_few_round_trips(scene, measured):
                      "{:.1f}")
 
 
+@scenario("many-directories", "netem", wide=transfer(
+    "1g-200ms", "get", 12000 * 1024, tree=[150, 80, 1024], tool="scp"),
+    deep=transfer("1g-200ms", "get", 12000 * 1024, tree=[20, 600, 1024],
+                  tool="scp"))
+def test_directories_leave_room_for_files(scene, measured):
+    """One may stay open until its files are copied."""
+    wide, deep = (scene[key].result["seconds"] for key in ("wide", "deep"))
+    measured.at_most(f"time of 12,000 files in 150 directories, of {deep:.1f} "
+                     "s in 20", wide / deep, 1.5, "{:.2f}")
+
+
 @scenarios(*(
     (f"small-files-lan-{tool}-{direction}", "netem", None,
      {side: files("1g-200us", tool, direction, side, side)

@@ -21,7 +21,7 @@
 #define FILES_MAX	128
 #define FILES_UNKNOWN	16
 
-/* Use at most this fraction (1/n) of the descriptors and handles. */
+/* Use 1/n of the descriptors and handles, and 1/n of these for directories. */
 #define SHARE		2
 
 /* Compose no request while this many bytes wait to be sent. */
@@ -116,6 +116,8 @@ start_next(struct copy *copy, const struct stream *s)
 	    s->unrequested >= sftp_inflight_depth(&s->conn->depth) ||
 	    !sftp_inflight_room(&copy->streams[0]->conn->depth, 0) ||
 	    (item = copy_item_first_pending(copy)) == NULL ||
+	    (item->ops == &copy_dir_ops &&
+	    copy->dirs >= MAXIMUM(copy->open_max / SHARE, 1)) ||
 	    (copy->unreported >= ENDED_MAX && item != copy_item_front(copy)))
 		return 0;
 	copy_item_start(item);
@@ -308,7 +310,7 @@ copy_run_tree(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 	Attrib attr;
 	int r = -1;
 
-	if (canon == NULL)
+	if (canon == NULL || strlen(canon) >= PATH_MAX)
 		error("%s \"%s\": path canonicalization failed",
 		    from == NULL ? "upload" : to == NULL ? "download" :
 		    "crossload", from != NULL ? src : dst);

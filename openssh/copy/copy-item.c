@@ -105,6 +105,7 @@ void
 copy_item_opened(struct item *item)
 {
 	item->others = item->copy->open++;
+	item->copy->dirs += item->ops == &copy_dir_ops;
 	item->counted = 1;
 }
 
@@ -112,6 +113,7 @@ void
 copy_item_closed(struct item *item)
 {
 	item->copy->open -= item->counted;
+	item->copy->dirs -= item->counted && item->ops == &copy_dir_ops;
 	item->counted = 0;
 }
 

@@ -104,6 +104,7 @@ struct copy {
 	struct items sending;	/* items that may have requests to send */
 	struct items writers;	/* items that write to a local file */
 	u_int open;		/* items that hold or await a handle or fd */
+	u_int dirs;		/* directories among these */
 	u_int open_max;		/* its current limit */
 	u_int open_limit;	/* its upper limit */
 	u_int descriptors;	/* number that it may use */
