@@ -114,6 +114,16 @@ def test_large_files_are_compared_in_pieces(resume, direction, differs, kept):
     assert resume.dest.read_bytes() == resume.source.read_bytes()
 
 
+@BOTH
+def test_range_before_the_last_ones_may_be_short(resume, direction):
+    """It has less than what the server tells a digest of."""
+    size, have = 72 << 20, (64 << 20) + 100
+    os.truncate(resume.source, size)
+    resume.dest.write_bytes(resume.source.read_bytes()[:have])
+    assert resume(direction) == (0, "", size - have)
+    assert resume.dest.read_bytes() == resume.source.read_bytes()
+
+
 needs_stock = pytest.mark.skipif(
     not os.path.exists(f"{STOCK}/sftp-server"),
     reason="no build/stock: see \"make stock\"")

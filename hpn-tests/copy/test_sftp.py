@@ -380,6 +380,18 @@ def test_shrinking_file_is_an_error(tmp_path, odd, tool, direction):
     assert content(24 * MIB).startswith(dest.read_bytes())
 
 
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+def test_source_that_is_written_anew_is_an_error(tmp_path, odd, tool):
+    """It was read to its end, and had its old size again when all was sent."""
+    source = tmp_path / "source"
+    source.write_bytes(content(24 * MIB))
+    os.utime(source, (1, 1))
+    status, error = copy(tmp_path, tool, "put", odd("rewrites", 3, source),
+                         source, tmp_path / "copy")
+    assert status == 1 and "it got shorter" in error
+    assert source.stat().st_size == 24 * MIB
+
+
 @pytest.mark.parametrize("tool", ["scp", "sftp", "scp-3"])
 def test_data_after_the_end_leaves_no_hole(tmp_path, odd, tool):
     source, dest = tmp_path / "source", tmp_path / "copy"

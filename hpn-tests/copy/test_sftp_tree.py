@@ -5,6 +5,7 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import sys
 import pytest
 
 from loopback import SLOW_PATH, Peak
+from sftp_wire import FAILURE
 from sftp_tools import (BAD_STREAM, BOTH, HERE, OURS, STOCK, SERVER,  # noqa: F401
                         SMALL, client, content, copy, digests,
                         hears_interrupts, named, odd, program, run, scp,
@@ -397,6 +399,34 @@ def test_target_that_cannot_be_truncated_stays(tmp_path):
     assert (tmp_path / "copy").read_text() == "old, and longer"
 
 
+def test_file_that_cannot_be_closed_has_failed(tmp_path, odd):
+    """Its data may have been lost."""
+    library = preload(tmp_path, """
+        #include <errno.h>
+        #include <stdio.h>
+        #include <string.h>
+        #include <unistd.h>
+        #include <sys/syscall.h>
+        int close(int fd)
+        {
+            char link[40], path[1000] = "";
+
+            snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+            if (readlink(link, path, sizeof(path) - 1) > 0 &&
+                strstr(path, "/copy/1") != NULL) {
+                errno = EDQUOT;
+                return -1;
+            }
+            return syscall(SYS_close, fd);
+        }""")
+    tree = flat(tmp_path / "tree", 3)
+    argv, _ = client("scp", "get", SERVER, tree, tmp_path / "copy", "-r")
+    status, error = run(argv, tmp_path, env={
+        **os.environ, "LD_PRELOAD": library})
+    assert status == 1 and 'copy/1": Disk quota exceeded' in error, error
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
 # As stock
 
 @pytest.mark.parametrize("fault", ["close-fails", "setstat-fails", "none"])
@@ -511,6 +541,20 @@ def test_names_do_not_control_a_terminal(tmp_path, odd):
 
 
 # scp -Z
+
+def test_refusal_while_others_are_open_costs_no_data(tmp_path, odd):
+    """It is asked again: with fewer handles than it says, the server refuses
+    files that are nearly complete."""
+    tree, dest = flat(tmp_path / "tree", 30, 100000), tmp_path / "copy"
+    shutil.copytree(tree, dest)
+    for path in dest.iterdir():
+        os.truncate(path, 99999)
+    assert scp(tmp_path, odd("refuses", 4, FAILURE), "-rZ", "-X",
+               "buffer=8192", "tree/.", f"x:{dest}")[0] == 0
+    assert digests(dest) == digests(tree)
+    flights = (tmp_path / "log.flights").read_text().split()
+    assert flights.count("6") == 30         # WRITE
+
 
 def test_compared_file_at_the_server_is_written(tmp_path):
     """By one handle: between two, the name could lead elsewhere."""

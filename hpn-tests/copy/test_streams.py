@@ -191,6 +191,17 @@ def test_copy_arrives_whatever_a_streams_server_does(large, direction, name):
         assert not os.path.exists(f"/proc/{pid}")
 
 
+def test_read_only_files_survive_a_lost_stream(place):
+    """They could be opened once only."""
+    fill(place, "tree")
+    for path in place.source.glob("[0-9]*"):
+        path.chmod(0o444)
+    place.serve(more=f"exec {BAD_STREAM} close-ends {SERVER} -e",
+                until="pids==4")
+    assert place.copy("scp", "put", "-l160000") == (0, "")
+    assert digests(place.dest) == digests(place.source)
+
+
 @pytest.mark.parametrize("tool,direction", [
     ("scp", "get"), ("scp", "put"), ("sftp", "put")])
 def test_copy_needs_no_fsetstat(large, tool, direction):
@@ -339,9 +350,10 @@ def test_the_meter_tells_of_a_stall(large, direction, streams):
 # Errors
 
 @BOTH
-@pytest.mark.parametrize("by", [-30 * MIB, 5 * MIB])
-def test_source_may_grow_but_not_shrink(large, direction, by):
-    """What it grew by is copied, too."""
+@pytest.mark.parametrize("by, gone", [(-30 * MIB, False), (-30 * MIB, True),
+                                      (5 * MIB, False)])
+def test_source_may_grow_but_not_shrink(large, direction, by, gone):
+    """Nor vanish. What it grew by is copied, too."""
     client = begin(large, "scp", direction, "-l160000")
     wait_for(lambda: large.dest.exists() and large.dest.stat().st_size > MIB)
     with open(large.source, "ab") as f:
@@ -349,6 +361,8 @@ def test_source_may_grow_but_not_shrink(large, direction, by):
             f.write(content(by, 3))
         else:
             f.truncate(SIZE + by)
+    if gone:
+        large.source.unlink()
     error = client.communicate(timeout=100)[1]
     if by > 0:
         assert (client.returncode, error) == (0, "")

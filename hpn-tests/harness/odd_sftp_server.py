@@ -13,6 +13,8 @@ FAULT, at the NUMBERth (3) read or write:
     too-much        it sends more than was asked for; with FILE, once that, or
                     a file in it, has data
     shrinks         FILE, here or the client's, loses all but its first MiB
+    rewrites        the same, and FILE has its size again before the replies to
+                    further writes
     grows           FILE has another MiB
     interrupts      the client, its parent, gets a SIGINT
 or always:
@@ -88,6 +90,7 @@ class Server:
         self.opened = (0, 0, 0)
         self.writing, self.large = set(), set()
         self.first, self.kept = None, []
+        self.whole = 0
         self.holding = int(path or 1) if fault == "holds" else 0    # closes
         self.slow = 10 if fault == "one-by-one" else 0      # requests
         if fault == "one-by-one" and stat.S_ISSOCK(os.fstat(1).st_mode):
@@ -131,6 +134,8 @@ class Server:
         if self.held is not None:
             self.send(self.held)
             self.held = None
+        if self.kept and self.fault == "rewrites":
+            os.truncate(self.path, self.whole)
         for args in self.kept:
             self.reply(*args)
             self.holding = 0
@@ -205,7 +210,8 @@ class Server:
             self.transfers += 1
             if self.fault == "slow":
                 time.sleep(0.01)
-            if self.faulty("shrinks"):
+            if self.faulty("shrinks") or self.faulty("rewrites"):
+                self.whole = os.path.getsize(self.path)
                 os.truncate(self.path, MIB)
             if self.faulty("grows"):
                 with open(self.path, "ab") as f:
@@ -301,7 +307,11 @@ class Server:
             raise OSError
         else:
             reply = self.ask(m.data)
-            self.reply(reply[0], number, reply[5:])
+            answer = reply[0], number, reply[5:]
+            if kind == WRITE and self.fault == "rewrites" and self.whole:
+                self.kept.append(answer)
+            else:
+                self.reply(*answer)
 
     def open(self, kind, number, m):
         path = m.string()

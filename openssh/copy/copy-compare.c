@@ -24,8 +24,7 @@
 static int
 is_over(const struct compare *c)
 {
-	return c->next == c->end || c->differs != UINT64_MAX || c->unknown ||
-	    interrupted;
+	return c->next == c->end || c->differs != UINT64_MAX || c->unknown;
 }
 
 /* Decides which bytes stay, and tells the user if necessary. */
@@ -34,16 +33,15 @@ finish(struct file *f)
 {
 	struct compare *c = &f->compare;
 	uint64_t keep = MINIMUM(c->differs, c->end);
-	int silent = f->have == 0 || interrupted;
 
 	if (c->unknown || (c->differs != UINT64_MAX &&
 	    (!c->digests || keep < file_without_gaps(f, f->have))))
 		keep = 0;
-	if (keep == 0 && !silent)
+	if (keep == 0 && f->have != 0)
 		logit("\"%s\" %s a prefix of the source: copying all of it",
 		    f->item.dst, c->unknown && f->have <= f->size ?
 		    "cannot be verified as" : "is not");
-	else if (!c->digests && !silent)
+	else if (!c->digests && f->have != 0)
 		logit("\"%s\": keeping %llu bytes because the last of them "
 		    "are the same: the server can't compare all",
 		    f->item.dst, (unsigned long long)keep);
@@ -112,7 +110,7 @@ range(const struct file *f, uint64_t offset)
 	const struct compare *c = &f->compare;
 	uint64_t edge = file_without_gaps(f, f->have), left = c->end - offset;
 
-	if (offset < edge && c->end - edge >= SFTP_CHECK_BLOCK_MIN)
+	if (offset < edge && edge >= SFTP_CHECK_BLOCK_MIN && c->end - edge >= SFTP_CHECK_BLOCK_MIN)
 		left = edge - offset;
 	if (left <= SFTP_CHECK_BYTES)
 		return left;
@@ -133,7 +131,7 @@ got_digest(struct request *req, struct reply *reply)
 
 	if ((b = sshbuf_new()) == NULL)
 		fatal_f("sshbuf_new failed");
-	if (reply->type == SSH2_FXP_EXTENDED_REPLY && !interrupted &&
+	if (reply->type == SSH2_FXP_EXTENDED_REPLY &&
 	    sftp_check_reply(reply->m, theirs) == 0)
 		same = sftp_check_file(f->fd, req->offset,
 		    range(f, req->offset), 0, -1, -1, b, &total) == 0 &&
@@ -176,7 +174,7 @@ got_sample(struct request *req, struct reply *reply)
 		note(f, offset, -1);
 		return;
 	}
-	if (left != 0 && !interrupted)
+	if (left != 0)
 		send_sample(f, req->stream, offset + len, left);
 	note(f, offset, is_same(f, offset, reply->data, len));
 }

@@ -437,13 +437,26 @@ data_send(struct item *item, struct stream *s)
 	return 1;
 }
 
+/* Closes the local file: data may not have been written yet. */
+static void
+close_here(struct file *f, const char *path)
+{
+	if (close(f->fd) == -1)
+		copy_item_fail(&f->item, "close local \"%s\": %s", path,
+		    strerror(errno));
+	f->fd = -1;
+}
+
 /* Completes the target, unless the copy begins again, and closes both. */
 static void
 finish(struct file *f)
 {
 	f->phase = FILE_ENDING;
-	if (!f->redo && !f->deferred)
+	if (!f->redo && !f->deferred) {
 		target_finish(f);
+		if (f->fd != -1)
+			close_here(f, f->item.dst);
+	}
 	file_close_part(f, f->home);
 	file_close_part(f, f->target);
 	copy_item_closed(&f->item);
@@ -457,26 +470,24 @@ got_size(struct request *req, struct reply *reply)
 
 	if (reply->lost)
 		f->redo = 1;
-	else if (reply->type == SSH2_FXP_ATTRS && reply->a.size != f->size)
+	else if (reply->type != SSH2_FXP_ATTRS || reply->a.size != f->size)
 		data_failed(f, 0, SSH2_FX_EOF);
 	finish(f);
 	file_advance(f);
 }
 
-/* Checks whether a source here got shorter, and closes it. */
+/* Checks whether a source here got shorter at any time, and closes it. */
 static void
 close_source(struct file *f)
 {
 	struct stat now;
 
 	if (!file_is_bad(f) && f->ended < f->size &&
-	    fstat(f->fd, &now) == 0 && (uint64_t)now.st_size != f->size)
+	    fstat(f->fd, &now) == 0 && ((uint64_t)now.st_size != f->size ||
+	    (uint32_t)now.st_mtime != f->item.a.mtime))
 		copy_item_fail(&f->item, "read local \"%s\": it got shorter",
 		    f->item.src);
-	if (close(f->fd) == -1)
-		copy_item_fail(&f->item, "close local \"%s\": %s",
-		    f->item.src, strerror(errno));
-	f->fd = -1;
+	close_here(f, f->item.src);
 }
 
 /*

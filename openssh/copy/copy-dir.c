@@ -74,8 +74,7 @@ finish_here(struct dir *d)
 
 	if (d->item.copy->flags.preserve && copy_times(path, a) == -1)
 		error("local set times on \"%s\": %s", path, strerror(errno));
-	if ((a->flags & SSH2_FILEXFER_ATTR_PERMISSIONS) &&
-	    (a->perm & WRITABLE) != WRITABLE &&
+	if ((a->perm & WRITABLE) != WRITABLE &&
 	    chmod(path, a->perm & 01777) == -1)
 		error("local chmod directory \"%s\": %s", path,
 		    strerror(errno));
@@ -408,9 +407,7 @@ make_there(struct dir *d)
 static void
 make_here(struct dir *d)
 {
-	const Attrib *a = &d->item.a;
-	mode_t mode = a->flags & SSH2_FILEXFER_ATTR_PERMISSIONS ?
-	    (a->perm & 01777) | WRITABLE : 0777;
+	mode_t mode = (d->item.a.perm & 01777) | WRITABLE;
 
 	if (mkdir(d->item.dst, mode) == -1 && errno != EEXIST) {
 		copy_item_fail(&d->item, "mkdir %s: %s", d->item.dst,
@@ -444,11 +441,6 @@ dir_start(struct item *item)
 		item->announce = item->copy->flags.print == 1;
 	d->target = item->copy->streams[item->copy->kind == COPY_CROSS];
 	d->set = item->a;
-	if (item->copy->kind == COPY_CROSS &&
-	    (item->a.flags & SSH2_FILEXFER_ATTR_PERMISSIONS) == 0) {
-		d->set.perm = WRITABLE;
-		d->set.flags |= SSH2_FILEXFER_ATTR_PERMISSIONS;
-	}
 	if (item->copy->kind != COPY_PUT)
 		copy_item_opened(item);
 	if (item->copy->kind == COPY_GET)

@@ -155,7 +155,7 @@ file_begin_moving(struct file *f)
 
 	f->phase = FILE_MOVING;
 	f->item.ready = 1;
-	f->item.metered = showprogress &&
+	f->item.metered = showprogress && !file_is_bad(f) &&
 	    (f->size != 0 || copy->kind == COPY_PUT);
 	if (copy->most > 1 && may_share(f)) {
 		f->moved = xcalloc(FILE_CHUNKS, sizeof(*f->moved));
@@ -249,9 +249,35 @@ is_settled(const struct file *f)
 	    file_may_pipeline(f, f->target));
 }
 
+/* Other streams take over what a lost one was to do. */
+static void
+part_stop(struct file *f, const struct stream *lost)
+{
+	struct part *p = &f->part[lost->index];
+
+	if (p->state == PART_NONE || p->state == PART_REFUSED)
+		return;
+	if (p->at != p->end)
+		file_range_lost(f, p->at, p->end - p->at);
+	p->at = p->end;
+	handle_free(&p->handle);
+	p->state = PART_REFUSED;
+	/* Only a small file has a home other than the primary. */
+	f->redo |= lost == f->home;
+	if (f->phase == FILE_MOVING)
+		copy_item_queue(&f->item);
+}
+
 void
 file_advance(struct file *f)
 {
+	const struct copy *copy = f->item.copy;
+	u_int i;
+
+	for (i = 0; i < copy->nstreams; i++) {
+		if (copy->streams[i]->state == STREAM_LOST)
+			part_stop(f, copy->streams[i]);
+	}
 	copy_compare_check(f);
 	/* Nothing of the old target stays. */
 	if (f->phase == FILE_OPENING && file_kind(f) == COPY_PUT &&
@@ -267,25 +293,10 @@ file_advance(struct file *f)
 		end(f);
 }
 
-/* Other streams take over a file's work on a lost stream. */
 static void
 file_stop(struct item *item, const struct stream *lost)
 {
-	struct file *f = file_of(item);
-	struct part *p = lost == NULL ? NULL : &f->part[lost->index];
-
-	if (p != NULL && p->state != PART_NONE && p->state != PART_REFUSED) {
-		if (p->at != p->end)
-			file_range_lost(f, p->at, p->end - p->at);
-		p->at = p->end;
-		handle_free(&p->handle);
-		p->state = PART_REFUSED;
-		/* Only a small file has a home other than the primary. */
-		f->redo |= lost == f->home;
-		if (f->phase == FILE_MOVING)
-			copy_item_queue(item);
-	}
-	file_advance(f);
+	file_advance(file_of(item));
 }
 
 void
@@ -357,7 +368,7 @@ begin(struct file *f)
 	if (f->item.a.flags & SSH2_FILEXFER_ATTR_SIZE)
 		f->size = f->item.size = f->item.a.size;
 	/* A read-only target could not be opened again. */
-	f->primary_only |= copy->kind == COPY_CROSS &&
+	f->primary_only |= copy->kind != COPY_GET &&
 	    !(f->set.perm & S_IWUSR);
 	/* A large file is opened on other streams later. */
 	if (may_share(f))

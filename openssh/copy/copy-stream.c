@@ -82,8 +82,6 @@ stream_new(struct sftp_conn *conn, u_int index, int primary)
 void
 stream_free(struct stream *s)
 {
-	if (s == NULL)
-		return;
 	if (s->state != STREAM_LOST) {
 		unset_nonblock(s->conn->fd_in);
 		unset_nonblock(s->conn->fd_out);

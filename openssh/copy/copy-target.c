@@ -99,7 +99,7 @@ got_compared(struct request *req, struct reply *reply)
 	struct file *f = file_of(req->item);
 
 	/* A target that cannot be read is copied whole. */
-	if (reply->type != SSH2_FXP_HANDLE)
+	if (reply->type != SSH2_FXP_HANDLE && req->others == 0)
 		open_there(f);
 	else if (file_opened(f, req, reply))
 		copy_compare(f);
@@ -145,12 +145,9 @@ target_open(struct file *f)
 	    f->part[f->home->index].state == PART_NONE)
 		copy_send(f->home, &f->item, SSH2_FXP_STAT, got_target,
 		    &(struct body){ .path = f->item.dst });
-	else if (copy->kind == COPY_PUT ||
-	    (copy->kind == COPY_CROSS && !interrupted))
+	else if (copy->kind != COPY_GET)
 		open_there(f);
-	else if (interrupted)
-		file_begin_moving(f);
-	else if (!file_is_small(f) && target_open_here(f) == 0 &&
+	else if (!interrupted && !file_is_small(f) && target_open_here(f) == 0 &&
 	    copy->flags.resume == COPY_RESUME_CHECKED)
 		copy_compare(f);
 	else {
@@ -163,13 +160,13 @@ target_open(struct file *f)
 void
 target_keep(struct file *f, uint64_t keep)
 {
-	if (file_kind(f) == COPY_PUT && keep == 0 && !interrupted) {
+	if (file_kind(f) == COPY_PUT && keep == 0) {
 		/* Nothing of it stays: once closed, it is opened again. */
 		f->phase = FILE_OPENING;
 		file_close_part(f, f->home);
 		return;
 	}
-	if (file_kind(f) == COPY_GET && keep != f->have && !interrupted &&
+	if (file_kind(f) == COPY_GET && keep != f->have &&
 	    ftruncate(f->fd, keep) == -1)
 		copy_item_fail(&f->item, "local ftruncate \"%s\": %s",
 		    f->item.dst, strerror(errno));

@@ -16,7 +16,6 @@
 # include <sha2.h>
 #endif
 
-#include "match.h"
 #include "misc.h"
 #include "sshbuf.h"
 #include "ssherr.h"
@@ -146,15 +145,6 @@ sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
 	if ((r = check_range(fd, start, &len, block)) != 0)
 		return r;
 	return digest_blocks(&s, start, len, block, reply, total);
-}
-
-int
-sftp_check_list(const char *list)
-{
-	char *found = match_list(SFTP_CHECK_ALG, list, NULL);
-
-	free(found);
-	return found != NULL;
 }
 
 int

@@ -37,9 +37,6 @@ struct sshbuf;
 int	 sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
 	    int in, int out, struct sshbuf *reply, uint64_t *total);
 
-/* Returns 1 if SFTP_CHECK_ALG is in the other end's list, else 0. */
-int	 sftp_check_list(const char *list);
-
 /*
  * Parses a reply with one digest. `m` has the data after the id, with the name
  * of the extension or without. Returns 0, SSH_ERR_INVALID_FORMAT, or an
