@@ -5,7 +5,7 @@ one was skipped for something else than what this machine lacks: such a reason
 begins with "no".
 
 --at-once: by several processes, each of which takes the next file (tally.py
-has the exceptions), one more than there are CPUs: tests wait a lot. Each test's
+has the exceptions), two more than there are CPUs: tests wait a lot. Each test's
 line is whole; failures are told at the end, of all of them. One after the
 other where pytest-xdist is missing, and where the lab is in real
 time, which others would disturb. A test that hangs fails after TIMEOUT_S, and
@@ -25,7 +25,7 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "harness"))      # tally.py
-WORKERS_MAX = 5
+WORKERS_MAX = 6
 TIMEOUT_S = 2400        # the longest test takes 16 minutes on a busy machine
 
 
@@ -40,7 +40,7 @@ def at_once():
     if backend.strip() != "uml":
         print("the lab is in real time: one test after the other")
         return []
-    return ["-n", str(min(os.cpu_count() or 1, WORKERS_MAX - 1) + 1),
+    return ["-n", str(min(os.cpu_count() or 1, WORKERS_MAX - 2) + 2),
             "--dist", "loadfile"]
 
 

@@ -64,7 +64,7 @@ def test_killed_client_leaves_no_process(scene, measured):
     none_left(measured, t)
 
 
-@scenario("client-alive", ours=transfer(
+@scenario("client-alive", "netem", ours=transfer(
     "100m-1s", "get", 3 * 10**6, client="stock",
     tcp_buffers={"client": "raised", "server": "default"},
     sysctls={"server": {"tcp_wmem": "4096 16384 32768"}},

@@ -61,7 +61,7 @@ def test_stopped_reader_holds_one_window(scene, measured):
 STOP = {"stop_after": 3 * 10**8, "stop_s": 5}
 
 
-@scenario("stopping-reader-get", **reading("get", STOP, GB))
+@scenario("stopping-reader-get", "netem", **reading("get", STOP, GB))
 @scenario("stopping-reader-put", "netem", **reading("put", STOP, GB))
 def test_stopping_reader_has_the_path_again(scene, measured):
     """For 5 s: bounded meanwhile, and the path again 10 RTT after."""

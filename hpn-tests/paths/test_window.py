@@ -87,7 +87,7 @@ def changing(path, count, changes, cc, **fields):
 # and has by then the congestion window for it, which ours has not.
 # Not under BBR: it takes the RTT for 20 ms for 10 s more, and falls to 2 % of
 # the path with raw TCP as with ours.)
-@scenario("rate-changes-cubic", "check",
+@scenario("rate-changes-cubic", "netem",
           **changing("1g-100ms", GB, RATE_CHANGES, "cubic"))
 @scenario("rate-changes-bbr", "netem",
           **changing("1g-100ms", GB, RATE_CHANGES, "bbr"))

@@ -101,6 +101,7 @@ def test_bytes_arrive_intact(place, peer, tree):          # noqa: F811
     os.unlink(f"{home}/source")
 
 
+@pytest.mark.level("check" if ALL else "netem")
 @pytest.mark.parametrize("direction", peers.DIRECTIONS)
 @each
 def test_goodput_not_below_stock(results, peer, direction):

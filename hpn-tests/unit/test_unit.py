@@ -42,5 +42,13 @@ def test_our_unit_tests_pass(program):
         assert "tests ok" in done.stdout
 
 
+def test_upstream_unit_tests_of_sshbuf_pass():
+    program = "regress/unittests/sshbuf/test_sshbuf"
+    make("regress-prep", program)
+    done = run(program)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.level("netem")
 def test_upstream_unit_tests_pass():
     make("unit")
