@@ -154,19 +154,6 @@ def test_build_has_the_fixed_answers():
     assert not {"-lmd", "-lbsd"} & set(libraries)
 
 
-@pytest.mark.parametrize("flags,there", [("", False), ("-DWITH_USDT", True)])
-def test_tracepoint_is_a_switch(tmp_path, flags, there):
-    """Its header is there in both cases: it says so when it is included."""
-    (tmp_path / "sys").mkdir()
-    (tmp_path / "sys/sdt.h").write_text("int included;\n"
-                                        "#define DTRACE_PROBE8(...)\n")
-    done = subprocess.run(
-        f"cc -E -DHAVE_CONFIG_H {flags} -I{tmp_path} -I. channel-report.c",
-        shell=True, cwd=OURS, text=True, capture_output=True)
-    assert done.returncode == 0, done.stderr
-    assert ("int included;" in done.stdout) == there
-
-
 def symbols(path, *options):
     return subprocess.run(["nm", *options, path], text=True,
                           capture_output=True, check=True).stdout

@@ -359,14 +359,6 @@ def real_fetch(**env):
         env={**os.environ, "OPENSSH_TARBALL": "", **env})
 
 
-def test_dead_proxy_is_one_line(world):
-    """That nobody answers at."""
-    dead = "http://127.0.0.1:9"
-    done = real_fetch(UPSTREAM="", XDG_CACHE_HOME=str(world.cache),
-                      http_proxy=dead, https_proxy=dead)
-    is_refused(done, world, "cdn.openbsd.org", "trixie", "OPENSSH_TARBALL")
-
-
 # OPENSSH_TARBALL
 
 @pytest.mark.parametrize("upstream", ["", NEWEST])

@@ -1,5 +1,4 @@
-"""The suite itself: that a row can fail, and what it leaves then; how goodput
-is read."""
+"""The suite itself: that a row can fail, and what it leaves then."""
 
 import json
 import os
@@ -9,7 +8,7 @@ import sys
 import pytest
 
 import lab
-from measure import Missing, Series, Transfer
+from measure import Transfer
 from scenarios import ROWS
 from spec import transfer
 
@@ -69,61 +68,8 @@ def test_a_row_can_fail():
         assert json.loads(f.readline())["target"] >= 2 << 20
 
 
-# How the files that a transfer leaves are read
-
-@pytest.fixture
-def left(tmp_path):
-    """left(spec, FILE=TEXT, ...): a transfer that has left these files."""
-    def make(spec=transfer("1g-200ms"), **files):
-        for name, text in files.items():
-            (tmp_path / name.replace("_", ".")).write_text(text)
-        return Transfer(spec, str(tmp_path))
-    return make
-
-
-def test_damaged_bytes_are_found(left):
-    t = left(transfer("1g-200ms", "get", 1000))
+def test_damaged_bytes_are_found(tmp_path):
+    t = Transfer(transfer("1g-200ms", "get", 1000), str(tmp_path))
     t.result = {"exits": [0], "sha256": ["0" * 64]}
     with pytest.raises(lab.LabError, match="damaged"):
         lab.check(t)
-
-
-def test_series_gives_goodput():
-    s = Series("1.0 0\n2.0 1000000\n3.0 3000000\n4.0 5000000\n9.0 5000000\n")
-    assert s.first_s() == 2.0
-    assert s.seconds() == 2.0           # the last line has nothing new
-    assert s.seconds(3000000) == 1.0
-    assert s.goodput() == pytest.approx(2.0)
-    assert s.goodput(1.0) == pytest.approx(2.0)
-    assert s.late(16, 1.0) == pytest.approx(2.0)
-    # what had been held up, and came at once, counts for the first half
-    held = Series("1 1\n2 1\n3 4000000\n3.5 6000000\n4 7000000\n6 8000000\n")
-    assert held.late(16, 0.5) == pytest.approx(0.8)
-    assert held.late(32, 0.5) == pytest.approx(4 / 3)
-    assert s.arrived(2.5) == pytest.approx(2000000)
-    assert s.between(0.5, 1.0) == pytest.approx(2.0)
-    with pytest.raises(Missing):
-        s.at(6000000)
-    with pytest.raises(Missing):
-        s.goodput(2.5)
-
-
-@pytest.mark.parametrize("stall_s", [0, 2])
-def test_steady_part_ends_with_the_data(left, stall_s):
-    """It begins when slow start is over. That files and channels are closed
-    round trips later does not make it slow. A stall in the middle does."""
-    segment, second = 1000, 10**7       # bytes; each second
-    looks = [(t / 4, int(min(t / 4, 2 + max(0, t / 4 - 2 - stall_s), 4) *
-                         second)) for t in range(1, 16 + 4 * stall_s)]
-    end_s = 4 + stall_s
-    looks += [(end_s + t, 4 * second) for t in (0, 0.3, 0.6, 0.9)]
-    looks += [(end_s + 1.2, 4 * second + 400)]
-    t = left(transfer("1g-200ms", "get", 4 * second),
-             series=f"0.1 1\n{end_s} {4 * second}\n", ss_log="".join(
-                 f"{t_s:.3f} server\nESTAB 0 0 a b\n\t bytes_sent:{n} "
-                 f"data_segs_out:{n // segment} delivered:{n // segment}\n"
-                 for t_s, n in looks))
-    if stall_s:
-        assert t.steady(0.4) < 0.8 * second / 1e6
-    else:
-        assert t.steady(0.4) == pytest.approx(second / 1e6, rel=0.01)

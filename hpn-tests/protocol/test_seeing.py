@@ -83,21 +83,6 @@ def test_server_logs_it_when_the_client_is_gone(place, level, lines, signal):
     assert [n for _, n in closing(read(sshd.log))] == [str(SOME)] * lines
 
 
-def test_terminals_have_no_lines(place):
-    sshd = place.sshd()
-    argv = place.ssh("-tt", HOST, f"head -c {SOME} /dev/zero; cat",
-                     level="DEBUG2")
-    ssh = place.start(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                      stderr=open(place.path("ssh.log"), "w"))
-    ssh.stdin.write(b"some words\n\4")
-    ssh.stdin.flush()
-    out, _ = ssh.communicate(timeout=300)
-    assert len(out) >= SOME
-    for log in (read(place.path("ssh.log")), read(sshd.log)):
-        assert closing(log) == []
-        assert not CHANWIN.search(log)
-
-
 def sender(place, command, source, port=PORT):
     """What held up an ssh -v that sent: window, connection, data (%)."""
     done = place.run(["sh", "-c", f"({source}) | " + shlex.join(
@@ -150,16 +135,6 @@ def test_log_says_what_the_sender_waited_for(place, tree, reason, command,
                                              source):
     place.sshd(tree)
     sender_mostly(place, reason, command, source)
-
-
-def test_log_says_that_the_sender_waited_for_the_path(place):
-    """It is on a path that takes 5 MB/s, and holds less than the window."""
-    place.as_root("echo 4096 131072 131072 > /proc/sys/net/ipv4/tcp_rmem")
-    place.sshd()
-    Relay(place, delay_s=DELAYS_S[0], rate=5e6)
-    window, path, no_data = sender(place, "cat >/dev/null", ALL_AT_ONCE,
-                                   port=FRONT)
-    assert path > 50 and window < 50 and no_data < 50
 
 
 def test_server_logs_what_it_sent(place):
@@ -216,13 +191,6 @@ def reasons_until(place, wanted, transfer):
             break
     assert wanted in found, f"{most} bytes in a round trip"
     return found
-
-
-def test_small_transfer_keeps_the_base_window(place):
-    """BDP and headroom are less than it, whatever the round trip is."""
-    place.sshd()
-    found, _ = reasons(fetch(place, "-vv", n=2 * MIB // 3))
-    assert found == {"base"}
 
 
 @pytest.mark.parametrize("reason, tree, options", [

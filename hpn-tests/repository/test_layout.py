@@ -1,15 +1,11 @@
-"""Where things are: which room includes which, and that what documents and
-comments name is there."""
+"""Where things are: which room includes which, and that what documents link
+to is there."""
 
-import ast
-import glob
 import graphlib
-import io
 import os
 import re
 import subprocess
 import sys
-import tokenize
 
 import pytest
 
@@ -27,71 +23,15 @@ def test_one_line_changes_the_names():
             if spelt.search(read(name))} == {"openssh/PROTOCOL.channels"}
 
 
-# Paths in documents and comments
+# Links of documents
 
-PATH = re.compile(r"(?<![\w./$@*<>{}=-])((?:[\w.-]+/)+[\w.*-]+)")
-MODULE = re.compile(r"(?<![\w./$@*<>{}-])([\w-]+\.py)\b")
-# Whose first folder is one of these: once they were on top, too
-OF_OURS = {"bench", "config", "copy", "debian", "docs", "environment", "faults",
-           "harness", "hpn-tests", "interop", "lab", "lib", "load", "local",
-           "login", "netem", "openssh", "patches", "paths", "peers", "protocol",
-           "upstream"}
-SOURCES = (".py", ".md", ".sh", ".patch", ".mk")
-DATA = (".json", ".jsonl", ".lock", ".part", ".patch", ".sum", ".svg", ".xml")
-ELSEWHERE = {"debian/patches"}      # in a source package, as all that the
-                                    # files of debian/overlay name
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
-def of_python(text):
-    """Its comments and docstrings."""
-    nodes = (ast.Module, ast.FunctionDef, ast.ClassDef)
-    docstrings = [ast.get_docstring(node) or "" for node in
-                  ast.walk(ast.parse(text)) if isinstance(node, nodes)]
-    return "\n".join(docstrings + [
-        token.string for token in
-        tokenize.generate_tokens(io.StringIO(text).readline)
-        if token.type == tokenize.COMMENT])
-
-
-def prose(name):
-    """What a file says to who reads it: of a script its comments."""
-    text = read(name)
-    if name.endswith(".py") or text.startswith("#!/usr/bin/env python3\n"):
-        return of_python(text)
-    if text.startswith("#!"):
-        return "\n".join(re.findall(r"(?:^|\s)(#.*)", text))
-    return text
-
-
-def is_there(path, name):
-    """Below the top, or the folder of the file that names it, or one that it
-    is in."""
-    roots = [TOP]
-    while name := os.path.dirname(name):
-        roots.append(os.path.join(TOP, name))
-    return any(glob.glob(os.path.join(root, path)) for root in roots)
-
-
-def is_ours(path):
-    """Not what stands for a name, or is only built."""
-    last = os.path.basename(path).split(".")[0]
-    return path not in ELSEWHERE and not last.isupper() and \
-        (path.split("/")[0] in OF_OURS or path.endswith(SOURCES))
-
-
-def test_paths_are_there():
-    known = {os.path.basename(name) for name in tracked("*.py")}
-    found = []
-    for name in tracked():
-        if name.endswith(DATA) or name.startswith("debian/overlay/"):
-            continue
-        text = prose(name)
-        found += [f"{name}: {path}" for path in
-                  {p.rstrip(".") for p in PATH.findall(text)}
-                  if is_ours(path) and not is_there(path, name)]
-        found += [f"{name}: {module}" for module in set(MODULE.findall(text))
-                  if module not in known]
-    assert not found, "\n".join(sorted(found))
+def test_links_are_to_files_that_are_there():
+    assert not [f"{name}: {path}" for name in tracked("*.md")
+                for path in LINK.findall(read(name)) if not os.path.exists(
+                    os.path.join(TOP, os.path.dirname(name), path))]
 
 
 # Rooms: each uses only those that stand below it in the map, and no two modules
