@@ -322,6 +322,38 @@ def test_another_listener_of_the_host_is_reloaded(host):
     assert host.login(port=OTHER) == ""
 
 
+def test_a_users_sshd_is_left_alone(host):
+    """Its title and its files are what the user likes."""
+    host.start()
+    config = host.place.path("users")
+    os.chmod(host.folder, 0o755)
+    host.write("key", read(host.place.path("host")))
+    text = read(host.config).replace(f"Port {PORT}", f"Port {OTHER}").replace(
+        host.place.path("host"), host.place.path("key"))
+    host.write("users", text)
+    sshd = host.place.start(
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+         f"{host.folder}/sshd", "-D", "-f", config], stdin=subprocess.DEVNULL)
+    wait_until("the listener", lambda: sshd.poll() is not None or
+               "[listener]" in read(f"/proc/{sshd.pid}/cmdline"))
+    said = host.prerm(*UPGRADE)
+    assert said.count("are now comments") == 2 and read(config) == text
+    assert sshd.poll() is None and host.reloads() == 1
+
+
+def test_options_in_arguments_are_told(host):
+    """No reload takes them out."""
+    host.start()
+    sshd = host.place.start(
+        [f"{host.folder}/sshd", "-D", "-f", host.config, "-o",
+         f"Port={OTHER}", "-o", "TCPCongestion=cubic", "-E",
+         host.place.path("log")], stdin=subprocess.DEVNULL)
+    wait_until("the listener", lambda: sshd.poll() is not None or
+               "[listener]" in read(f"/proc/{sshd.pid}/cmdline"))
+    assert f"\nthe arguments of process {sshd.pid}: restart it\n" in \
+        host.prerm(*UPGRADE)
+
+
 def test_a_configuration_that_sshd_refuses(host):
     """A reload would end it."""
     host.start()
@@ -337,9 +369,11 @@ def test_options_on_the_command_line(host):
     assert host.prerm(*UPGRADE).count(" are taken out") == 1
     assert read(host.place.path("default")) == text.format(" ")
     assert host.prerm(*UPGRADE) == ""
-    host.write("default", text.format("-o TCPCongestion\\ bbr"))
-    said = host.prerm(*UPGRADE)
-    assert said.endswith(f"They are in:\n{host.folder}/default\n")
+    for other in "-o TCPCongestion\\ bbr", "-o TCPCongestion='bbr'":
+        host.write("default", text.format(other))
+        said = host.prerm(*UPGRADE)
+        assert said.endswith(f"They are in:\n{host.folder}/default\n")
+        assert read(host.place.path("default")) == text.format(other)
 
 
 @pytest.mark.parametrize("title", ["sshd: root@pts/0",
