@@ -110,7 +110,8 @@ range(const struct file *f, uint64_t offset)
 	const struct compare *c = &f->compare;
 	uint64_t edge = file_without_gaps(f, f->have), left = c->end - offset;
 
-	if (offset < edge && edge >= SFTP_CHECK_BLOCK_MIN && c->end - edge >= SFTP_CHECK_BLOCK_MIN)
+	if (offset < edge && edge >= SFTP_CHECK_BLOCK_MIN &&
+	    c->end - edge >= SFTP_CHECK_BLOCK_MIN)
 		left = edge - offset;
 	if (left <= SFTP_CHECK_BYTES)
 		return left;

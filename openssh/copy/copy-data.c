@@ -213,7 +213,8 @@ answered(struct file *f, struct request *req, const struct reply *reply)
 	else {
 		f->gap = MINIMUM(f->gap, req->offset);
 		/* Perhaps the server does not keep the order of requests. */
-		if (f->closed_early && !interrupted)
+		if (f->closed_early && !interrupted && (!is_target ||
+		    (f->set.perm & S_IWUSR)))
 			req->stream->close_late = f->redo = 1;
 		else
 			data_failed(f, is_target, reply->status);
@@ -441,7 +442,7 @@ data_send(struct item *item, struct stream *s)
 static void
 close_here(struct file *f, const char *path)
 {
-	if (close(f->fd) == -1)
+	if (close(f->fd) == -1 && errno != EINTR)
 		copy_item_fail(&f->item, "close local \"%s\": %s", path,
 		    strerror(errno));
 	f->fd = -1;

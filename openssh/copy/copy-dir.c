@@ -146,7 +146,6 @@ static int
 name_is_good(struct dir *d, const char *name, const Attrib *a)
 {
 	int dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-
 #ifdef HAVE_CYGWIN
 	const char *separators = "/\\";
 #else
@@ -403,7 +402,6 @@ make_there(struct dir *d)
 	    &(struct body){ .path = d->item.dst, .a = &now });
 }
 
-/* Creates it locally. */
 static void
 make_here(struct dir *d)
 {

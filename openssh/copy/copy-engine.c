@@ -21,7 +21,7 @@
 #define FILES_MAX	128
 #define FILES_UNKNOWN	16
 
-/* Use 1/n of the descriptors and handles, and 1/n of these for directories. */
+/* Use at most this fraction (1/n) of the descriptors and handles. */
 #define SHARE		2
 
 /* Compose no request while this many bytes wait to be sent. */
@@ -105,7 +105,8 @@ descriptors(void)
 
 /*
  * Starts the next item if allowed, unless unrequested data fills the path of a
- * stream. Returns 1 if the item was started and not deferred at once.
+ * stream. Directories, which wait for what is in them, leave room for it.
+ * Returns 1 if the item was started and not deferred at once.
  */
 static int
 start_next(struct copy *copy, const struct stream *s)
@@ -116,8 +117,9 @@ start_next(struct copy *copy, const struct stream *s)
 	    s->unrequested >= sftp_inflight_depth(&s->conn->depth) ||
 	    !sftp_inflight_room(&copy->streams[0]->conn->depth, 0) ||
 	    (item = copy_item_first_pending(copy)) == NULL ||
-	    (item->ops == &copy_dir_ops &&
-	    copy->dirs >= MAXIMUM(copy->open_max / SHARE, 1)) ||
+	    (item->ops->child != NULL &&
+	    copy->dirs >= MAXIMUM(copy->open_max * item->depth /
+	    (item->depth + 1), 1)) ||
 	    (copy->unreported >= ENDED_MAX && item != copy_item_front(copy)))
 		return 0;
 	copy_item_start(item);
@@ -208,7 +210,6 @@ wait_and_move(struct copy *copy)
 	}
 }
 
-/* Copies copy->root and all items below it. */
 static void
 loop(struct copy *copy)
 {

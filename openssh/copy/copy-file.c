@@ -263,7 +263,8 @@ part_stop(struct file *f, const struct stream *lost)
 	handle_free(&p->handle);
 	p->state = PART_REFUSED;
 	/* Only a small file has a home other than the primary. */
-	f->redo |= lost == f->home;
+	f->redo |= lost == f->home &&
+	    (f->phase != FILE_ENDING || file_kind(f) == COPY_PUT);
 	if (f->phase == FILE_MOVING)
 		copy_item_queue(&f->item);
 }
@@ -368,9 +369,8 @@ begin(struct file *f)
 	if (f->item.a.flags & SSH2_FILEXFER_ATTR_SIZE)
 		f->size = f->item.size = f->item.a.size;
 	/* A read-only target could not be opened again. */
-	f->primary_only |= copy->kind != COPY_GET &&
-	    !(f->set.perm & S_IWUSR);
-	/* A large file is opened on other streams later. */
+	f->primary_only |= copy->kind != COPY_GET && !(f->set.perm & S_IWUSR) &&
+	    (copy->kind == COPY_CROSS || copy->most > 1);
 	if (may_share(f))
 		copy->wants_more = 1;
 	if (copy->kind != COPY_CROSS && f->size < FILE_LARGE &&

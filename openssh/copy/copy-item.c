@@ -105,7 +105,7 @@ void
 copy_item_opened(struct item *item)
 {
 	item->others = item->copy->open++;
-	item->copy->dirs += item->ops == &copy_dir_ops;
+	item->copy->dirs += item->ops->child != NULL;
 	item->counted = 1;
 }
 
@@ -113,11 +113,10 @@ void
 copy_item_closed(struct item *item)
 {
 	item->copy->open -= item->counted;
-	item->copy->dirs -= item->counted && item->ops == &copy_dir_ops;
+	item->copy->dirs -= item->counted && item->ops->child != NULL;
 	item->counted = 0;
 }
 
-/* Releases an item that is no longer in progress. */
 static void
 let_go(struct item *item)
 {
@@ -140,7 +139,8 @@ void
 copy_item_granted(struct copy *copy)
 {
 	copy->refused = 0;
-	if (copy->open_max < copy->open_limit && copy->open >= copy->open_max)
+	if (copy->open_max < copy->open_limit && (copy->open >=
+	    copy->open_max || copy->dirs >= copy->open_max / 2))
 		copy->open_max++;
 }
 

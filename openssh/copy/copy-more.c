@@ -239,7 +239,6 @@ leave(struct further *x)
 	x->targets++;
 }
 
-/* Ends the check. */
 static void
 decide(struct further *x, int same)
 {

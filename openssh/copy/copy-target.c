@@ -99,7 +99,8 @@ got_compared(struct request *req, struct reply *reply)
 	struct file *f = file_of(req->item);
 
 	/* A target that cannot be read is copied whole. */
-	if (reply->type != SSH2_FXP_HANDLE && req->others == 0)
+	if (reply->type != SSH2_FXP_HANDLE && (req->others == 0 ||
+	    reply->status != SSH2_FX_FAILURE))
 		open_there(f);
 	else if (file_opened(f, req, reply))
 		copy_compare(f);
@@ -147,8 +148,8 @@ target_open(struct file *f)
 		    &(struct body){ .path = f->item.dst });
 	else if (copy->kind != COPY_GET)
 		open_there(f);
-	else if (!interrupted && !file_is_small(f) && target_open_here(f) == 0 &&
-	    copy->flags.resume == COPY_RESUME_CHECKED)
+	else if (!interrupted && !file_is_small(f) &&
+	    target_open_here(f) == 0 && copy->flags.resume > 1)
 		copy_compare(f);
 	else {
 		if (f->fd != -1 && copy->flags.resume)
