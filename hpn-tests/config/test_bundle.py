@@ -124,8 +124,9 @@ def tree(folder):
 
 
 def test_bundle_copies_by_its_own_ssh(root, tmp_path):
-    """By its own ssh, if another one is in PATH: called by its path, from PATH
-    or through a link; with the system's ssh_config, silently."""
+    """By its own ssh, if another one is in PATH: called by its path, from PATH,
+    through a link, or from a path with a blank over a jump host; with the
+    system's ssh_config, silently."""
     data = tree(tmp_path)
     root.write("/usr/bin/ssh", "#!/bin/sh\necho not this one >&2; exit 9\n",
                0o755)
@@ -139,7 +140,9 @@ def test_bundle_copies_by_its_own_ssh(root, tmp_path):
               path=f"/bin:{bin}")
     root.write("/home/user/batch", f"get {tmp_path}/file four\n")
     root.does(f"{bin}/sftp", "-q", "-b", "batch", "far")
-    for name in ("one", "two/file", "three", "four"):
+    shutil.copytree(root.folder + root.bundle, f"{root.folder}/my tools")
+    root.does("/my tools/bin/scp", "-J", "far", f"far:{tmp_path}/file", "five")
+    for name in ("one", "two/file", "three", "four", "five"):
         assert root.read(name) == data, name
     assert (tmp_path / "back").read_bytes() == data
     assert os.stat(f"{root.folder}/home/user/one").st_uid == USER
