@@ -127,12 +127,13 @@ def run(spec, name, cpu=0, reuse=False):
     transfer = Transfer(spec, folder)
     if reuse and transfer.read("key") == known:
         return transfer
-    # A tree has no holes, at either end, and files may take 3/4 of the memory.
-    tree_gib = 2 * spec.bytes / 0.75 / (1 << 30) if spec.tree else 0
+    # Files may take 3/4 of the memory. A tree has no holes, at either end.
+    copies = 2 if spec.tree else spec.tool != "ssh"
+    files_gib = copies * spec.bytes / 0.75 / (1 << 30)
     launch(name, [os.path.join(GUEST, "transfer.py"),
                   json.dumps(with_paths(spec))],
            900 + int(spec.bytes * max(1e-7, 8e-6 / spec.rate_mbit)),
-           f"{max(8, int(tree_gib) + 3)}G", cpu, spec.seed or 1)
+           f"{max(8, int(files_gib) + 3)}G", cpu, spec.seed or 1)
     transfer = Transfer(spec, folder)
     try:
         check(transfer)
