@@ -27,9 +27,9 @@ file_is_bad(const struct file *f)
 int
 file_may_pipeline(const struct file *f, const struct stream *s)
 {
-	/* Some servers would set the times before the writes. */
-	if (file_is_target(f, s) && f->item.copy->flags.preserve &&
-	    (s->conn->exts & SFTP_EXT_LIMITS) == 0)
+	/* Some servers would set the times, or close, before the writes. */
+	if (file_is_target(f, s) && (s->conn->exts & SFTP_EXT_LIMITS) == 0 &&
+	    (f->item.copy->flags.preserve || !(f->set.perm & S_IWUSR)))
 		return 0;
 	return !f->primary_only && !s->close_late;
 }
