@@ -75,7 +75,8 @@ class Agent:
         self.place = place
         place.start([f"{STOCK}/ssh-agent", "-D", "-a", self.real],
                     stdout=subprocess.DEVNULL, env={**os.environ, **dict(env)})
-        wait_until("the agent", lambda: os.path.exists(self.real))
+        wait_until("the agent", lambda: socket.socket(
+            socket.AF_UNIX).connect_ex(self.real) == 0)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(self.path)
         self.socket.listen()
