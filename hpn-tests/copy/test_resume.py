@@ -88,6 +88,17 @@ def test_resumed_copy_has_times_and_mode(resume, direction):
     assert (st.st_mode & 0o777, st.st_mtime) == (0o640, 1234567890)
 
 
+def large(resume, have, differs):
+    """72 MiB with a hole, have of them there, one of which may differ."""
+    os.truncate(resume.source, 72 << 20)
+    resume.dest.write_bytes(resume.source.read_bytes()[:SIZE])
+    os.truncate(resume.dest, have << 20)
+    if differs is not None:
+        with open(resume.dest, "r+b") as f:
+            f.seek(differs << 20)
+            f.write(b"x")
+
+
 @BOTH
 @pytest.mark.parametrize("differs,kept", [
     (None, 70), (69, 38), (6, 6), (5, 0)])
@@ -95,18 +106,11 @@ def test_large_files_are_compared_in_pieces(resume, direction, differs, kept):
     """As sftp-server reads no more than 32 MiB for a request. Only of the last
     64 MiB may a part stay while what follows it has changed: there several
     streams may have left gaps. All numbers are MiB."""
-    size, have = 72 << 20, 70 << 20                 # with a hole
-    os.truncate(resume.source, size)
-    resume.dest.write_bytes(resume.source.read_bytes()[:SIZE])
-    os.truncate(resume.dest, have)
-    if differs is not None:
-        with open(resume.dest, "r+b") as f:
-            f.seek(differs << 20)
-            f.write(b"x")
+    large(resume, 70, differs)
     status, error, moved = resume(direction)
     assert status == 0
     assert (" is not a prefix of the source: " in error) == (kept == 0)
-    assert moved == size - (kept << 20)
+    assert moved == (72 - kept) << 20
     asked = re.findall(r"check-file .* off (\d+) len (\d+) block 0",
                        resume.log.read_text())
     assert [tuple(int(n) >> 20 for n in pair) for pair in asked] == [
@@ -144,8 +148,7 @@ def test_last_mib_is_compared_without_digests(resume, direction, have, differs,
     if differs is not None:
         there[differs] ^= 1
     resume.dest.write_bytes(there)
-    status, error, moved = resume(direction,
-                                  server=f"{STOCK}/sftp-server")
+    status, error, moved = resume(direction, server=f"{STOCK}/sftp-server")
     assert status == 0
     assert error.count("\n") == 1, error
     assert ("the last of them are the same" in error) == kept, error
@@ -164,15 +167,8 @@ def test_last_mib_is_compared_without_digests(resume, direction, have, differs,
 def test_large_files_need_no_digests(resume, direction, have, differs, kept):
     """The last 64 MiB of what is there may have gaps, unless all is there. All
     numbers are MiB."""
-    os.truncate(resume.source, 72 << 20)
-    resume.dest.write_bytes(resume.source.read_bytes()[:SIZE])
-    os.truncate(resume.dest, have << 20)
-    if differs is not None:
-        with open(resume.dest, "r+b") as f:
-            f.seek(differs << 20)
-            f.write(b"x")
-    status, error, moved = resume(direction,
-                                  server=f"{STOCK}/sftp-server")
+    large(resume, have, differs)
+    status, error, moved = resume(direction, server=f"{STOCK}/sftp-server")
     assert status == 0
     assert error.count("\n") == 1, error
     assert moved <= (72 - kept + 1) << 20

@@ -17,7 +17,6 @@ from loopback import (BUILD, ORDINARY, OURS, STOCK,         # noqa: F401
                       needs_root, program)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BAD_STREAM = os.path.join(HERE, "bad_stream.py")
 SERVER = os.path.join(OURS, "sftp-server")
 BAD_STREAM = os.path.join(HERE, "bad_stream.py")
 if not os.path.exists(SERVER):

@@ -44,11 +44,17 @@ def test_builds_after_each_mail(tmp_path):
     assert "all t-exec passed" in said
 
 
-def ours(base, upto, *arguments):
-    """make in this repository, for that base and part of the series."""
-    where = f"BUILD={trees.RELEASE}" if trees.RELEASE else f"UPSTREAM={base}"
-    return run(trees.TOP, "make", f"JOBS={JOBS}", where, f"UPTO={upto}",
-               *arguments, env=trees.without_choice())
+def run_tests(base, upto, *arguments):
+    """Tests of what is built for that base and part of the series."""
+    trees.source(base)
+    trees.skip_without(upto)
+    build = trees.RELEASE or "/".join(filter(None, ("build", base, upto)))
+    env = {**trees.without_choice(), "BDP_BUILD": build, "UPTO": upto,
+           "UPSTREAM": "" if trees.RELEASE else base}
+    run(trees.TOP, "make", f"JOBS={JOBS}", f"BUILD={build}", "openssh",
+        "stock", env=env)
+    run(trees.TOP, sys.executable, "-B", "hpn-tests/run.py", *arguments,
+        env=env)
 
 
 def parts():
@@ -60,37 +66,24 @@ def parts():
 @pytest.mark.parametrize("base,upto", parts())
 def test_unit_tests(base, upto):
     """Upstream's, on ours; and ours."""
-    trees.source(base)
-    trees.skip_without(upto)
-    ours(base, upto, "check-unit")
+    run_tests(base, upto, "hpn-tests/unit/test_unit.py", "--level", "netem")
 
 
 @pytest.mark.parametrize("base,upto", [p for p in parts() if p[1]])
 def test_regress(base, upto):
     """Of upstream's regression tests those that "make check" runs on all of
     the series, on the core alone."""
-    trees.source(base)
-    trees.skip_without(upto)
-    ours(base, upto, "check-regress")
+    run_tests(base, upto, "hpn-tests/unit/test_regress.py")
 
 
 @pytest.mark.parametrize("base,upto", parts())
 def test_rows_under_netem(base, upto):
-    trees.source(base)
-    trees.skip_without(upto)
-    ours(base, upto, "check-netem",
-         "ONLY=fork-1g-200ms-get" if upto else "ONLY=fork")
-
-
-# Hostile peers, against which the patches of the group security are
-HOSTILE = ("hpn-tests/copy/test_names.py",
-           "hpn-tests/protocol/test_hostile.py::test_inflated_packet_is_bounded")
+    run_tests(base, upto, "hpn-tests/paths", "--level", "full", "-k",
+          "fork-1g-200ms-get" if upto else "fork")
 
 
 @pytest.mark.parametrize("base", trees.BASES)
 def test_hostile_peers_are_harmless(base):
-    trees.source(base)
-    ours(base, "", "openssh", "stock")      # whose ssh-keygen makes keys
-    run(trees.TOP, sys.executable, "-B", "hpn-tests/run.py", *HOSTILE,
-        env={**trees.without_choice(),
-             "BDP_BUILD": trees.RELEASE or f"build/{base}"})
+    """Against which the patches of the group security are."""
+    run_tests(base, "", "hpn-tests/copy/test_names.py",
+          "hpn-tests/protocol/test_hostile.py::test_inflated_packet_is_bounded")
