@@ -81,11 +81,11 @@ def outside(tmp_path, command, how, name, kind, version):
     before = snapshot(tmp_path, target)
     if isinstance(command, str):
         _, said = run([f"{OURS}/sftp", "-q", "-b", "-", "-D", server], target,
-                      timeout_s=20, input=command + "\n")
+                      input=command + "\n")
     else:
         tool, *argv = (a.format(target=target) for a in command)
         _, said = run([f"{OURS}/{tool}", "-q", "-S" if tool == "sftp" else
-                       "-D", server, *argv], target, timeout_s=20)
+                       "-D", server, *argv], target)
     # A server that has crashed, or never started, wants no file.
     assert "Traceback" not in said and "exec: " not in said, said
     after = snapshot(tmp_path, target)

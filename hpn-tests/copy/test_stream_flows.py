@@ -43,7 +43,7 @@ class Flows:
             f"exec {sys.executable} -B {SLOW_PATH} {late_s} {PORT}")
         self.ssh = ssh_script(
             here, until,
-            'export FURTHER=1; set -- -oServerAliveInterval=1 "$@"')
+            'export FURTHER=1; set -- -oServerAliveInterval=2 "$@"')
 
     def relays(self):
         """(pid, whether it is a further connection's) of each"""

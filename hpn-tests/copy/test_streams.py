@@ -31,8 +31,9 @@ def test_large_file_goes_over_several_streams(large, tool, direction):
     assert large.copy(tool, direction, SLOW, "-p") == (0, "")
     assert entries(large.dest) == entries(large.source)
     assert len(large.pids()) == 4
-    busy = [n for n in large.moved() if n > MIB]
-    assert len(busy) >= 2 and SIZE <= sum(busy) < SIZE + MIB
+    moved = large.moved()
+    assert sum(n > MIB for n in moved) >= 2
+    assert SIZE <= sum(moved) < SIZE + MIB
 
 
 def test_local_command_gets_no_descriptors_of_streams(large):
@@ -229,7 +230,7 @@ def test_slow_server_loses_no_stream(large, more, why):
     Other streams are lost, and -v says why."""
     large.serve(more=more, until="pids==2")
     argv, _ = large.argv("scp", "put", large.source, large.dest, "-v",
-                         "-l160000", streams=2)
+                         "-l80000", streams=2)
     argv.remove("-q")
     status, error = run(list(map(str, argv)), large.path)
     assert status == 0
@@ -258,7 +259,7 @@ def test_others_copy_what_a_hanging_stream_left(large):
 def test_failed_close_of_a_stream_is_an_error(large, tool):
     """What it has written may not be there."""
     large.serve(more=f"exec {BAD_STREAM} close-fails {SERVER} -e")
-    status, error = large.copy(tool, "put", SLOW)
+    status, error = large.copy(tool, "put", "-l40000")
     assert status == 1 and "close remote: Failure" in error
     large.serve()
     assert goes_on(large, "put") == ""
@@ -408,7 +409,7 @@ def test_resume_sends_what_is_missing(place, direction, who):
     """And 64 MiB more, at most."""
     size, least = 160 * MIB, 96 * MIB
     place.source.write_bytes(content(size))
-    client = begin(place, "scp", direction, "-l800000")
+    client = begin(place, "scp", direction, "-l400000")
     wait_for(lambda: place.dest.exists() and
              place.dest.stat().st_blocks * 512 >= least)
     kill([client.pid] if who == "client" else place.pids())

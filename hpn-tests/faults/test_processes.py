@@ -49,7 +49,7 @@ def test_copy_ends_if_the_server_hangs(place, who, tool, direction):
     """By ServerAliveInterval. sshd's processes end once they can."""
     ends = Ends(place, who)
     client, pids = stop_midway(ends, ["sshd-session"], tool, direction,
-                               "-o", "ServerAliveInterval=1",
+                               "-o", "ServerAliveInterval=5",
                                "-o", "ServerAliveCountMax=2")
     outcome, lines = ends.outcome(client, then=lambda: go_on(pids))
     assert outcome == "error" and some_line(lines, TIMEOUT), lines

@@ -145,11 +145,11 @@ def stands_still(pid):
     """Whether a process wanted no time in a second."""
     def state():
         fields = read(f"/proc/{pid}/stat").rsplit(")")[-1].split()
-        return fields[0], fields[11:13]
+        return fields[:1], fields[11:13]
 
     before = state()
     time.sleep(1)
-    return before[0] == "S" and state() == before
+    return before[0] == ["S"] and state() == before
 
 
 class Peak:

@@ -70,7 +70,7 @@ def shared(home, path, command, *options, **kwargs):
 def openings(log):
     """Of each session, whether its command went out before its number came."""
     kinds = re.findall(r"(send|receive) packet: type (90|91|92|98)", read(log))
-    return [kinds[i + 1] == ("send", "98") for i, kind in enumerate(kinds)
+    return [kinds[i + 1:i + 2] == [("send", "98")] for i, kind in enumerate(kinds)
             if kind == ("send", "90")]
 
 
@@ -137,7 +137,7 @@ def test_a_command_runs_once(place, option, early):
                       text=True, env=env)
     wait_until("the opening", lambda: "send packet: type 90" in read(log))
     if early:
-        wait_until("the command", lambda: os.path.exists(ran))
+        wait_until("the command", lambda: read(ran))
     place.master.kill()
     _, said = ssh.communicate(timeout=300)
     assert read(ran) == "ran\n"
