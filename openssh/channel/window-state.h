@@ -8,8 +8,7 @@
 #include "window-control.h"
 
 /*
- * The state of a connection's windows. Only the files of this directory include
- * this header.
+ * The state of a connection's windows. Only this directory and tests include it.
  */
 
 /* Returns the time (us) of a clock that never steps back */

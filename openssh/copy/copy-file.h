@@ -198,7 +198,7 @@ void	 file_range_lost(struct file *f, uint64_t offset, size_t len);
  */
 uint64_t file_without_gaps(const struct file *f, uint64_t have);
 
-/* The function `send` of item_ops for files: sends a request for data. */
+/* Sends a request for data. Returns what `send` of item_ops returns. */
 int	 data_send(struct item *item, struct stream *s);
 
 /* Call this after all replies: checks the source, finalizes the target. */
@@ -230,7 +230,7 @@ void	 target_finish(struct file *f);
  */
 void	 copy_compare(struct file *f);
 
-/* The same as data_send(), for a file that is being compared */
+/* As data_send(), for a file that is being compared. Returns the same. */
 int	 copy_compare_send(struct file *f, struct stream *s);
 
 /* Ends the comparison after all replies, also after an error or ^C. */

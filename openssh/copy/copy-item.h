@@ -121,8 +121,8 @@ struct copy {
 extern const struct item_ops copy_dir_ops, copy_file_ops;
 
 /*
- * Creates an item. Makes it a child of `parent`, after the child `after`, or as
- * the last child if `after` is NULL.
+ * Returns a new item: a child of `parent`, after the child `after`, or the last
+ * child if `after` is NULL.
  */
 struct item *copy_item_new(struct copy *copy, struct item *parent,
 	    struct item *after, const struct item_ops *ops, const char *src,

@@ -79,7 +79,7 @@ struct stream {
 };
 
 /*
- * Creates the stream of a session. The session's descriptors do not block until
+ * Returns the stream of a session. The session's descriptors do not block until
  * stream_free(). An additional stream sends SSH_FXP_INIT, and is open when its
  * server has sent SSH_FXP_VERSION.
  */

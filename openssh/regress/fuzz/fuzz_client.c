@@ -1231,6 +1231,22 @@ want_ahead(const char *what)
 	}
 }
 
+/* Looks for findings in what a copy returned, and has left. */
+static void
+judge(int r, int resume, int before, const char *what, const char *down)
+{
+	char path[64];
+
+	if (!honest || replies > REPLIES)
+		return;
+	if (r != 0 && resume != 1)
+		finding("an honest copy of \"%s\" fails", what);
+	if (r == 0 && !(before && resume == 1)) {
+		snprintf(path, sizeof(path), "src/%s", what);
+		compare(path, down);
+	}
+}
+
 static void
 converse(void)
 {
@@ -1238,7 +1254,7 @@ converse(void)
 	static const char *const files[] = { "d/f0", "d/f4", "d/f5", "large" };
 	u_int kind = input_byte() % 6, which = input_byte();
 	u_int how = input_byte(), requests = 0, i, streams = 1;
-	int tree = kind & 1, resume = how >> 4 & 3, before = 0, r;
+	int tree = kind & 1, resume = how >> 4 & 3, before = 0;
 	const char *what = (tree ? trees : files)[which & 3];
 	const char *down = kind / 2 == 0 ? "down" : "dst/down";
 	struct sftp_conn *conn, *to = NULL;
@@ -1279,15 +1295,8 @@ converse(void)
 		to = sftp_init(servers[1].in, servers[1].out, 0, requests, 0);
 	if (conn != NULL && (!is_cross || to != NULL)) {
 		showprogress = which >> 4 & 1;
-		r = copy(conn, to, what, tree, how, resume, which >> 5 & 1);
-		if (!honest || replies > REPLIES)
-			;
-		else if (r != 0 && resume != 1)
-			finding("an honest copy of \"%s\" fails", what);
-		else if (r == 0 && !(before && resume == 1)) {
-			snprintf(path, sizeof(path), "src/%s", what);
-			compare(path, down);
-		}
+		judge(copy(conn, to, what, tree, how, resume, which >> 5 & 1),
+		    resume, before, what, down);
 	} else if (primary_honest)
 		finding("no connection: %s", said);
 	showprogress = 0;
