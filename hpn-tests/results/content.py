@@ -129,7 +129,7 @@ def interop(rows):
         f"{len(faster)} of {len(rows)} transfers with "
         f"{len({r['peer'] for r in rows})} peers are {min(gains):.2f} to "
         f"{max(gains):.2f} times as fast with ours at the other end. The peer "
-        "itself limits the others. Each transfer reaches at least "
+        "or the path limits the others. Each transfer reaches at least "
         f"{least:.2f} of stock's rate.",
         *(["Not measured: " + "; ".join(missing)] if missing else []),
         bars([(f"{r['peer']} {r['mode']}, {r['direction']}", r["stock"],
