@@ -152,8 +152,8 @@ def load(rows):
         "10,000 channels, 1,000 connections and 500 logins all succeed. A "
         f"connection takes {float(one['ours']) / float(one['stock']):.3f} "
         "times stock's memory, and no process is left behind.",
-        fill("The tests run on loopback. They require that a connection uses "
-             "at most 1.02 times stock's memory and CPU time. Memory after "
+        fill("The tests run on loopback. An idle connection may use at most "
+             "1.02 times stock's memory and CPU time. Memory after "
              "all channels must be about the same as after the first 1,000."),
         grid(["what", "figure ", "stock", "ours"], [
             [r["what"], FIGURES.get(r["figure"], r["figure"]),

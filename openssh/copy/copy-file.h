@@ -193,7 +193,7 @@ void	 file_moved(struct file *f, uint64_t offset, size_t len);
 void	 file_range_lost(struct file *f, uint64_t offset, size_t len);
 
 /*
- * Returns how many of a target's first `have` bytes are without gaps: several
+ * Returns how many of a target's first `have` bytes surely lack gaps: several
  * streams may leave gaps in the last FILE_SPAN bytes of a large file.
  */
 uint64_t file_without_gaps(const struct file *f, uint64_t have);

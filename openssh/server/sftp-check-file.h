@@ -38,8 +38,8 @@ int	 sftp_check_file(int fd, uint64_t start, uint64_t len, uint32_t block,
 	    int in, int out, struct sshbuf *reply, uint64_t *total);
 
 /*
- * Parses a reply with one digest. `m` has the data after the id, with the name
- * of the extension or without. Returns 0, SSH_ERR_INVALID_FORMAT, or an
+ * Parses a reply with one digest. `m` has what follows the id; the name of the
+ * extension is optional. Returns 0, SSH_ERR_INVALID_FORMAT, or an
  * SSH_ERR_* code of sshbuf_get_cstring().
  */
 int	 sftp_check_reply(struct sshbuf *m, u_char d[SFTP_CHECK_LEN]);
