@@ -119,7 +119,7 @@ void	 bdp_options_copy(struct bdp_options *dst,
 int	 bdp_options_put(const struct bdp_options *options, struct sshbuf *buf);
 
 /*
- * Sets the unset options to the values in a buffer. Returns 0,
+ * Sets the options, which must be unset, to the values in a buffer. Returns 0,
  * SSH_ERR_INVALID_FORMAT if bdp_options_parse() would refuse a value, or an
  * SSH_ERR_* code of sshbuf_get*(). On an error the options are unchanged.
  */
