@@ -70,8 +70,8 @@ def shared(home, path, command, *options, **kwargs):
 def openings(log):
     """Of each session, whether its command went out before its number came."""
     kinds = re.findall(r"(send|receive) packet: type (90|91|92|98)", read(log))
-    return [kinds[i + 1:i + 2] == [("send", "98")] for i, kind in enumerate(kinds)
-            if kind == ("send", "90")]
+    return [kinds[i + 1:i + 2] == [("send", "98")]
+            for i, kind in enumerate(kinds) if kind == ("send", "90")]
 
 
 @pytest.mark.parametrize("server", [OURS, STOCK], ids=["ours", "stock"])

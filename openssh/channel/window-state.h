@@ -8,7 +8,7 @@
 #include "window-control.h"
 
 /*
- * The state of a connection's windows. Only this directory and tests include it.
+ * The state of a connection's windows, for this directory and its tests only.
  */
 
 /* Returns the time (us) of a clock that never steps back */
