@@ -29,6 +29,7 @@ CHANNELS = ("transfer rekey forwarding multiplex dynamic-forward "
             "forward-control channel-timeout")
 
 
+@pytest.mark.timeout(7200)      # upstream's unit tests take minutes each time
 def test_builds_after_each_mail(tmp_path):
     tree = tmp_path / "tree"
     trees.upstream_git(trees.BASES[0], tree)
