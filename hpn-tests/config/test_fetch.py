@@ -314,6 +314,7 @@ def test_silent_site_is_tried_once(world):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         world.pins(f"https://127.0.0.1:{silent.getsockname()[1]}")
         is_refused(world.fetch(upstream=NEWEST), world, "OPENSSH_TARBALL=")
+        silent.settimeout(1)
         silent.accept()
         assert not select.select([silent], [], [], 0)[0]
 

@@ -52,7 +52,7 @@ def test_interrupt_waits_for_no_hanging_stream(place, direction):
     with stopped(place.pids()[1]):
         time.sleep(0.5)
         client.send_signal(signal.SIGINT)
-        error = client.communicate(timeout=100)[1]
+        error = client.communicate(timeout=50)[1]
     assert client.returncode > 0
     incomplete = torn(place.source, place.dest)
     assert "large" in incomplete <= named(error, place.dest), error
@@ -84,7 +84,7 @@ def test_late_stream_is_ignored(place, tool):
 
 @BOTH
 def test_tree_waits_for_no_stream_in_its_check(place, direction):
-    small_files(place, 40)
+    small_files(place, 20)
     place.serve(more=f"exec {BAD_STREAM} silent {SERVER} -e")
     status, error = place.copy("scp", direction, "-l200000", "-v")
     assert (status, "it does not answer" in error) == (0, False)
