@@ -429,8 +429,7 @@ def test_file_that_cannot_be_closed_has_failed(tmp_path, odd):
 
 # As stock
 
-@pytest.mark.parametrize("fault", ["close-fails", "setstat-fails",
-                                   "setstat-lies", "none"])
+@pytest.mark.parametrize("fault", ["close-fails", "setstat-fails", "none"])
 @pytest.mark.parametrize("options", ["-r", "-rp"])
 def test_errors_of_an_upload_are_as_stock(tmp_path, odd, fault, options):
     """What follows the data is sent with it, so errors come late."""

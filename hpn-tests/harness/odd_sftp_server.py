@@ -33,7 +33,6 @@ or always:
     proc            all files have a size of 0, and a read gets 4 KiB
     close-fails     what closes a file that was written to fails
     setstat-fails   what sets the attributes of one fails
-    setstat-lies    it says that it sets attributes, and doesn't
     few             it allows NUMBER handles, and has no more
     refuses         it has NUMBER handles, says that it has 1000, and refuses
                     more with the status FILE, once it has truncated the file
@@ -306,8 +305,6 @@ class Server:
         elif kind == WRITE and self.faulty("write-fails") or \
                 kind == FSETSTAT and self.fault == "setstat-fails":
             raise OSError
-        elif kind == FSETSTAT and self.fault == "setstat-lies":
-            self.status(number, 0)
         else:
             reply = self.ask(m.data)
             answer = reply[0], number, reply[5:]
