@@ -56,7 +56,8 @@ READER = Either(Keyed(rate=COUNT),
 STALLS = Keyed(what=OneOf("path", "process", "reader"), at=Each(COUNT),
                seconds=Each(SECONDS))
 # What may happen to a path, beside that its fields change
-EVENTS = {"down": Whole(0, 1), "clock_s": Number(-10**6, 10**6, "s")}
+EVENTS = {"down": Whole(0, 1), "clock_s": Number(-10**6, 10**6, "s"),
+          "mtu": Whole(576, 1500, "bytes")}
 
 
 def change(fields):
@@ -95,7 +96,8 @@ class Path(Checked):
     changes: list = field(
         Each(List(seconds=SECONDS, fields=change)),
         "new values of fields, this long after the first byte; also `down` (1 "
-        "cuts the link, 0 restores it) and `clock_s` (steps the clock)")
+        "cuts the link, 0 restores it), `clock_s` (steps the clock) and `mtu` "
+        "(larger packets do not reach the client; nobody is told)")
     seed: int = field(Whole(1, 2**31),
                       "of netem's random numbers; by default 1")
     slot_us: int = field(

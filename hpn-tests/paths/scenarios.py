@@ -258,6 +258,10 @@ for name, path, option in (("sack", "100m-100ms", "sack"),
     row(f"no-{name}", "netem", transfer(
         path, "get", 32 * MIB, sysctls={"client": {f"tcp_{name}": "0"}}),
         {"goodput": 0.95, "lacks": option})
+# A tunnel on the path that swallows large packets, and no ICMP
+row("mtu-black-hole", "netem", transfer(
+    "100m-100ms", "get", 64 * MIB, changes=[[2, {"mtu": 1400}]],
+    sysctls={"server": {"tcp_mtu_probing": "1"}}), {"goodput": 0.95})
 
 # ssh writes while poll(2) does not call the socket writable, and so does sshd,
 # in each turn of the main loop: scp's answers make more of them than adjusts.

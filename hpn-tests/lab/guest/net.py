@@ -151,13 +151,17 @@ class Path:
 
     def change(self, fields):
         """The path has these fields from now on; "down": 1 cuts it;
-        "clock_s" steps the clock, which is the lab's own, by that time."""
+        "clock_s" steps the clock, which is the lab's own, by that time; "mtu"
+        is the client's: veth drops larger packets, and sends no ICMP."""
         if "clock_s" in fields:
             assert os.environ["LAB_BACKEND"] == "uml"
             time.clock_settime(time.CLOCK_REALTIME,
                                time.time() + fields["clock_s"])
             return
         self.spec.update(fields)
+        if "mtu" in fields:
+            ip([f"link set up1 mtu {fields['mtu']}"], "client")
+            return
         if "down" not in fields:
             self.qdiscs("change")
             return
