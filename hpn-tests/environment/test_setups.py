@@ -144,6 +144,37 @@ def test_sessions_survive_a_hangup_of_sshd(place):
         assert copy.read() == data
 
 
+# It lets nothing pass of a connection that it has not seen begin
+FIREWALL = """table inet t { chain c {
+    type filter hook input priority 0; policy drop;
+    ct state established accept; ct state new tcp flags syn accept; }; }"""
+
+
+@pytest.mark.parametrize("tree", [OURS, STOCK], ids=["ours", "stock"])
+@pytest.mark.parametrize("forget", [
+    "conntrack -F",
+    "echo 1 > /proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established"],
+    ids=["flush", "expiry"])
+def test_connection_that_a_firewall_forgets_ends(place, tree, forget):
+    """No end is told. The next connection is let in."""
+    if place.run(["conntrack", "-L"], root=True).returncode == 1:
+        pytest.skip("no connection tracking in this kernel")
+    place.sshd(OURS)
+    place.as_root(f"nft '{FIREWALL}'")
+    ssh = place.start(place.ssh(
+        "-o", "ServerAliveInterval=3", HOST, "cat", tree=tree, level="INFO"),
+        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+    ssh.stdin.write("x\n")
+    ssh.stdin.flush()
+    assert ssh.stdout.readline() == "x\n"
+    place.as_root(
+        f"while conntrack -L | grep -q .; do {forget}; sleep 2; done")
+    said = ssh.communicate("y\n", timeout=100)
+    assert said[0] == "" and "Timeout, server 127.0.0.1 not respond" in said[1]
+    assert ssh.returncode == 255 and place.still_serves()
+
+
 def test_all_streams_have_the_ipqos(place, source):
     place.sshd(OURS, f"Subsystem sftp {OURS}/sftp-server")
     with open(place.path("seen"), "w", buffering=1) as f:
