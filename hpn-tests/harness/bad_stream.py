@@ -22,7 +22,7 @@ import threading
 import time
 
 from sftp_wire import (APPEND, CLOSE, FAILURE, FSTAT, OPEN, READ, STAT, WRITE,
-                       Message, framed, message)
+                       Message, framed, message, write_all)
 
 BAD = {
     "short": lambda head: head[:3],
@@ -83,9 +83,7 @@ class Between:
                 end = 9 + int.from_bytes(request[5:9], "big")
                 request = request[:end + 3] + \
                     bytes([request[end + 3] | APPEND]) + request[end + 4:]
-            data = memoryview(framed(request))
-            while data:
-                data = data[self.server.stdin.write(data):]
+            write_all(self.server.stdin.fileno(), framed(request))
         self.server.stdin.close()
 
     def run(self):
@@ -110,9 +108,7 @@ class Between:
             elif self.how == "appends":
                 reply = reply.replace(b"fstatvfs@", b"notthere@")
             if n == 1 or self.how != "silent":
-                data = framed(reply)
-                while data:
-                    data = data[os.write(1, data):]
+                write_all(1, framed(reply))
         self.server.wait()
 
 

@@ -69,7 +69,7 @@ from sftp_wire import (ATTRS, CLOSE, DATA, EOF, EXTENDED, FAILURE, FOR_WRITING,
                        FSETSTAT, HANDLE, INIT, LSTAT, MKDIR, NAME, OPEN,
                        OPENDIR, READ, READDIR, REPLY, STAT, STATUS, TRUNCATE,
                        UNSUPPORTED, VERSION, WRITE, Message, framed, message,
-                       read_request, string)
+                       read_request, string, write_all)
 
 MIB = 1 << 20
 LARGE = 16 * MIB    # bytes: more than that is copied alone
@@ -108,9 +108,7 @@ class Server:
 
     def ask(self, request):
         """The real server's reply"""
-        data = memoryview(framed(request))
-        while data:
-            data = data[self.real.stdin.write(data):]
+        write_all(self.real.stdin.fileno(), framed(request))
         return message(self.real.stdout.fileno())
 
     def reply(self, kind, number, body):
@@ -122,17 +120,12 @@ class Server:
                 self.held = data
                 return
             data, self.held = data + self.held, None
-        self.send(data)
-
-    @staticmethod
-    def send(data):
-        while data:
-            data = data[os.write(1, data):]
+        write_all(1, data)
 
     def flush(self):
         """Nothing more is coming for now: what was held back goes."""
         if self.held is not None:
-            self.send(self.held)
+            write_all(1, self.held)
             self.held = None
         if self.kept and self.fault == "rewrites":
             os.truncate(self.path, self.whole)

@@ -25,6 +25,12 @@ def framed(*bodies):
     return b"".join(map(string, bodies))
 
 
+def write_all(fd, data):
+    data = memoryview(data)
+    while data:
+        data = data[os.write(fd, data):]
+
+
 def exactly(fd, count):
     """Bytes; fewer, at the end."""
     data = b""
@@ -95,9 +101,7 @@ class Session:
         self.extensions = version[5:]
 
     def send(self, *bodies):
-        data = memoryview(framed(*bodies))
-        while data:
-            data = data[self.process.stdin.write(data):]
+        write_all(self.process.stdin.fileno(), framed(*bodies))
 
     def receive(self):
         return message(self.process.stdout.fileno())
