@@ -121,24 +121,30 @@ def test_refused_handles_are_tried_again(tmp_path, odd, tool, direction,
     assert next(most_open(tmp_path)) <= number
 
 
+def copy_between(tmp_path, tree, source, target):
+    """scp -3 of a tree, from an odd server to another: the first to start is
+    the target's."""
+    base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
+    server = program(tmp_path / "server", f"""
+        odd='{source}' name=from
+        mkdir '{tmp_path}/first' 2>/dev/null && odd='{target}' name=to
+        exec {base}/$name {SERVER} $odd""")
+    assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
+                "-rp") == (0, "")
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
 @pytest.mark.parametrize("which", ["from", "to"])
 @pytest.mark.parametrize("odd, least, most", [
     ("few 24", 9, 12), ("few 2", 0, 2), ("few 3", 0, 3),
     ("no-limits", 9, 16)])
 def test_copy_needs_few_handles_of_one_server(tmp_path, which, odd, least,
                                               most):
-    """Whichever of the two has few, or does not say how many it has; the first
-    to start is the target's. With two, files are copied one after the other."""
-    tree = nested(tmp_path / "tree", dirs=4)
-    base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
-    server = program(tmp_path / "server", f"""
-        name=from odd='few 1000'
-        mkdir '{tmp_path}/first' 2>/dev/null && name=to
-        [ $name = {which} ] && odd='{odd}'
-        exec {base}/$name {SERVER} $odd""")
-    assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
-                "-rp") == (0, "")
-    assert digests(tmp_path / "copy") == digests(tree)
+    """Whichever of the two has few, or does not say how many it has. With two,
+    files are copied one after the other."""
+    servers = {"from": "few 1000", "to": "few 1000", which: odd}
+    copy_between(tmp_path, nested(tmp_path / "tree", dirs=4), servers["from"],
+                 servers["to"])
     handles, *_ = most_open(tmp_path, which)
     assert least <= handles <= most
 
@@ -147,16 +153,8 @@ def test_copy_needs_few_handles_of_one_server(tmp_path, which, odd, least,
 def test_target_with_one_handle_gets_all(tmp_path, status):
     """It has one handle. The source, which is done with the first file, opens
     others, several times, before it tells what it has read."""
-    tree = flat(tmp_path / "tree", 5)
-    base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
-    server = program(tmp_path / "server", f"""
-        odd='holds 0 8' name=from
-        mkdir '{tmp_path}/first' 2>/dev/null &&
-            odd='refuses 1 {status}' name=to
-        exec {base}/$name {SERVER} $odd""")
-    assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
-                "-rp") == (0, "")
-    assert digests(tmp_path / "copy") == digests(tree)
+    copy_between(tmp_path, flat(tmp_path / "tree", 5), "holds 0 8",
+                 f"refuses 1 {status}")
 
 
 @BOTH

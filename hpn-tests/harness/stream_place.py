@@ -183,13 +183,6 @@ def missing(source, dest):
     return sum(missing_of(*ends) for _, *ends in files_of(source, dest))
 
 
-def sent_little(count, sent, *told):
-    """Of count bytes that were missing, and those that scp -Z has sent. Says
-    them, too: -rP shows what all tests say."""
-    print(f"{told} missing {count} sent {sent} besides {sent - count}")
-    assert sent <= count + AGAIN_MOST, told
-
-
 def made_long_ago(top):
     """Gives all files of a tree a time that no new file has."""
     for path in [top, *(top.rglob("*") if top.is_dir() else ())]:
@@ -284,7 +277,9 @@ def goes_on(place, direction, *told, **kw):
     status, error = place.copy("scp", direction, "-Z", source=again, **kw)
     assert status == 0, (*told, error)
     assert digests(place.dest) == digests(place.source), (*told, error)
-    sent_little(count, place.sent(), *told)
+    sent = place.sent()             # -rP shows this of all tests
+    print(f"{told} missing {count} sent {sent} besides {sent - count}")
+    assert sent <= count + AGAIN_MOST, told
     return error
 
 
