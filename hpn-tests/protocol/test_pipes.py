@@ -18,34 +18,20 @@ LAG = f"import os, time\ntime.sleep(1)\n" \
     f"n = 0\nwhile n < 2 * {MIB}: n += len(os.read(0, 65536))\n"
 
 
-@pytest.fixture
-def run(place):
-    place.sshd()
-
-    def runs(program, fds, data):
-        """What it says on stderr, at the other end with data as its input."""
-        path = place.path("program.py")
-        with open(path, "w") as f:
-            f.write(program + TELL.format(fds=fds))
-        process = place.start(
-            place.ssh(HOST, f"python3 {path}"),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE)
-        try:
-            _, said = process.communicate(data, timeout=300)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-        assert process.returncode == 0, said
-        return said.decode().split()
-    return runs
-
-
 @pytest.mark.parametrize("program, fds, data, holds", [
     (WRITE, (1,), 0, [WIDE]), (ECHO, (1,), 4 * MIB, [DEFAULT]),
     (LAG, (0,), 4 * MIB, [WIDE]),
     ("import os\nos.write(1, bytes(1000))\n", (0, 1), 2, [DEFAULT] * 2)],
     ids=["stream", "answers", "lags", "little"])
-def test_pipes_are_widened_for_much_data(run, program, fds, data, holds):
+def test_pipes_are_widened_for_much_data(place, program, fds, data, holds):
     """Of a program that writes much, or lags in reading it."""
-    assert run(program, fds, bytes(data)) == holds
+    place.sshd()
+    path = place.path("program.py")
+    with open(path, "w") as f:
+        f.write(program + TELL.format(fds=fds))
+    process = place.start(place.ssh(HOST, f"python3 {path}"),
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    _, said = process.communicate(bytes(data), timeout=300)
+    assert process.returncode == 0, said
+    assert said.decode().split() == holds

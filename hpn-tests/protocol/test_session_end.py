@@ -13,12 +13,10 @@ import termios
 
 import pytest
 
-from hostile import (MSG_DATA, MSG_REQUEST, PACKET, Client, Raw, Server,
-                     is_full)
+from hostile import (KIB, MIB, MSG_DATA, MSG_REQUEST, PACKET, PATIENCE_S,
+                     Client, Raw, Server, is_full)
 from loopback import HOST, OURS, STOCK, wait_until
 
-KIB, MIB = 1024, 1024 * 1024
-PATIENCE_S = 300                        # of a busy machine
 MSG_EOF = 96
 SAID = b"all of it\n"
 OPENSSH, OTHER = "SSH-2.0-OpenSSH_10.0", "SSH-2.0-other"
@@ -72,28 +70,23 @@ def test_lost_connection_is_an_error_unless_all_came(place, tree, version, eof,
     assert end(client) == status, client.log()
 
 
-def test_lagging_reader_gets_what_came(place):
-    """Though nothing comes any more."""
-    data = os.urandom(MIB)
+def left_with_output(place, data=bytes(MIB)):
+    """ssh has the whole output, whose reader has stopped, and no connection."""
     client = Client(place)
     says(client, data)
     drops(client)
-    wait_until("the end of the connection", lambda:
-               "closed by remote host" in client.log() or
-               "bytes left" in client.log(), PATIENCE_S)
+    wait_until("the end of the connection",
+               lambda: "bytes left" in client.log())
+    return client
+
+
+def test_lagging_reader_gets_what_came(place):
+    """Though nothing comes any more."""
+    data = os.urandom(MIB)
+    client = left_with_output(place, data)
     assert client.ssh.poll() is None
     assert client.ssh.stdout.read() == data
     assert end(client) == 0, client.log()
-
-
-def left_with_output(place):
-    """ssh has the whole output, whose reader has stopped, and no connection."""
-    client = Client(place)
-    says(client, bytes(MIB))
-    drops(client)
-    wait_until("the end of the connection",
-               lambda: "bytes left" in client.log(), PATIENCE_S)
-    return client
 
 
 def test_signal_ends_the_wait_for_a_reader(place):
@@ -150,7 +143,7 @@ def test_unreadable_terminal_is_no_error(place, tree, gone):
     os.write(leader, b"input\n")
     if gone:
         os.close(leader)
-    wait_until("EOF", lambda: MSG_EOF in client.server.heard, PATIENCE_S)
+    wait_until("EOF", lambda: MSG_EOF in client.server.heard)
     if not gone:
         os.close(leader)
         assert "Input/output error" in client.log()
@@ -165,8 +158,7 @@ def test_lost_output_is_an_error(place):
         with open("/dev/full", "wb") as full:
             client = Client(place, stdout=full)
         says(client)
-        wait_until("the error", lambda: "write failed" in client.log(),
-                   PATIENCE_S)
+        wait_until("the error", lambda: "write failed" in client.log())
         assert ends(client) == 255
         assert "write to standard output: No space left" in client.log()
 
@@ -177,7 +169,7 @@ def test_lost_output_ends_only_its_session(place):
     control = place.path("control")
     place.start(place.ssh("-M", "-N", "-S", control, HOST),
                 stdin=subprocess.DEVNULL)
-    wait_until("the master", lambda: os.path.exists(control), PATIENCE_S)
+    wait_until("the master", lambda: os.path.exists(control))
     for tree in (STOCK, OURS):
         argv = place.ssh("-S", control, HOST, "echo", "much",
                          tree=tree)
@@ -241,7 +233,7 @@ def test_no_memory_ends_only_its_channel(place):
     place.limit(pid, 0)
     open(go, "w").close()
     wait_until("the loss", lambda: "read: memory allocation failed" in
-               server.log(), PATIENCE_S)
+               server.log())
     place.limit(pid, None)
     server.client.listening.set()
     assert receive(first, 4 * MUCH) == 4 * MUCH
