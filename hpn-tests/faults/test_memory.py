@@ -50,22 +50,16 @@ NO_MEMORY = ("allocation failed|[Oo]ut of memory|[Cc]annot allocate|"
              "could not allocate")
 
 
-def held_reader(ends):
-    """A copy to a reader that has stopped, and the relay that holds it."""
-    with open(ends.source, "rb") as f:
-        client, relay = ends.held(lambda: ends.popen(
-            ends.place.ssh(HOST, STOPPED, tree=ends.tree,
-                           port=FRONT, level="INFO"), stdin=f), at=100 * KIB)
-    wait_until("the reader", lambda: ends.place.processes("sleep"))
-    return client, relay
-
-
 @each
 def test_sshd_without_memory_ends_the_connection(place, who):
     """A reader has stopped, and what comes for it has no room: the log says
     so, the user that the connection is lost."""
     ends = Ends(place, who)
-    client, relay = held_reader(ends)
+    with open(ends.source, "rb") as f:
+        client, relay = ends.held(lambda: ends.popen(
+            place.ssh(HOST, STOPPED, tree=ends.tree, port=FRONT,
+                      level="INFO"), stdin=f), at=100 * KIB)
+    wait_until("the reader", lambda: place.processes("sleep"))
     for pid in set(place.processes("sshd-session")) - ends.before:
         place.limit(pid, KIB)
     relay.go_on()
@@ -137,15 +131,9 @@ class Cgroup:
 
 @pytest.fixture
 def cgroup():
-    made = []
-
-    def make(limit_bytes):
-        made.append(Cgroup(limit_bytes))
-        return made[0]
-
-    yield make
-    for c in made:
-        c.end()
+    made = Cgroup(CGROUP_MIB * MIB)
+    yield made
+    made.end()
 
 
 READERS, CGROUP_MIB, DELAY_S = 8, 256, 0.2
@@ -158,8 +146,7 @@ def test_stopped_readers_fit_into_a_cgroup(cgroup, place):
     their windows have grown fit, as a window is a sixteenth of that at most
     where ChannelWindowMax says nothing else."""
     ends = Ends(place)
-    small = cgroup(CGROUP_MIB * MIB)
-    small.add(ends.sshd.pid)            # and with it what it starts
+    cgroup.add(ends.sshd.pid)           # and with it what it starts
     relay = Relay(place, delay_s=DELAY_S)
     ends.before.add(relay.process.pid)
     with open("/dev/zero", "rb") as zero:
@@ -173,9 +160,9 @@ def test_stopped_readers_fit_into_a_cgroup(cgroup, place):
     grown = [status_kib(pid, "VmRSS") - b
              for pid, b in zip(sessions, before)]
     print(f"MiB that came for each reader: {[g >> 10 for g in grown]}, "
-          f"most of the cgroup: {small.peak_bytes() >> 20}")
+          f"most of the cgroup: {cgroup.peak_bytes() >> 20}")
     assert [c.poll() for c in clients] == [None] * READERS
-    assert small.oom_kills() == 0
+    assert cgroup.oom_kills() == 0
     # More than stock's 2 MiB, and no more than the sixteenth, which a sender
     # may pass by a tenth (test_hostile.py has the same 8 MiB for the rest)
     assert max(grown) > 8 * KIB
