@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from loopback import TOP
+from loopback import TOP, program
 
 
 @pytest.fixture
@@ -24,8 +24,7 @@ def bootstrap(tmp_path):
             ("bin/autoconf", "exit 1"),
             ("bin/apt-get", "exit 1"),
             ("bin/dpkg-query", "echo installed")):
-        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
-        (tmp_path / name).chmod(0o755)
+        program(tmp_path / name, does)
     path = f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}"
 
     def run(*argv):

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from loopback import BUILD, OURS, PORT, TOP, root_place  # noqa: F401
+from loopback import BUILD, OURS, PORT, TOP, read, root_place  # noqa: F401
 
 WHERE = "/some where/else"
 USER = 1234
@@ -57,10 +57,9 @@ class Root:
                        check=True)
         # The loader, and what the bundle says it wants
         here = self.folder + self.bundle
-        with open(f"{here}/LIBRARIES") as f:
-            self.libraries = dict(line.split() for line in f)
-        found = ldd(f"{here}/bin/ssh")
-        for name, path in found.items():
+        self.libraries = dict(line.split() for line in
+                              read(f"{here}/LIBRARIES").splitlines())
+        for name, path in ldd(f"{here}/bin/ssh").items():
             if name in self.libraries or "ld-" in name:
                 self.copy_in(path)
         for program in ("sh", "readlink", "dirname"):

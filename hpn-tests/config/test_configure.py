@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from loopback import OURS, STOCK, TOP
+from loopback import OURS, STOCK, TOP, read
 from programs import without
 
 HEADERS = {"pam": "security/pam_appl.h", "libedit": "histedit.h",
@@ -41,9 +41,7 @@ def configure(folder, *options, there=(), missing=(), path=None, tarball=""):
         env={**os.environ, "CPPFLAGS": f"-I{include}",
              "XDG_CACHE_HOME": f"{folder}/cache", "OPENSSH_TARBALL": tarball,
              "PATH": path or os.environ["PATH"]})
-    made = folder / "Makefile"
-    found = re.search(r"--mandir=\S+(.*)", made.read_text()) if \
-        made.exists() else None
+    found = re.search(r"--mandir=\S+(.*)", read(folder / "Makefile"))
     return done.returncode, done.stdout + done.stderr, \
         found[1].split() if found else None
 
@@ -117,8 +115,8 @@ def test_missing_packages_are_named(tmp_path, manager):
     (("t",), set()), (("build/tarball",), set())])
 def test_only_who_fetches_needs_what_fetches(tmp_path, files, needed):
     """Else a line says what is missing."""
-    with open(f"{TOP}/openssh/UPSTREAM") as f:
-        newest = re.search(r"^VERSION=(.*)", f.read(), re.M)[1]
+    newest = re.search(r"^VERSION=(.*)", read(f"{TOP}/openssh/UPSTREAM"),
+                       re.M)[1]
     for name in files:
         path = tmp_path / name.replace("cache", "cache/openssh-bdp/upstream/"
                                        f"openssh-{newest}.tar.gz")
@@ -134,13 +132,13 @@ def test_only_who_fetches_needs_what_fetches(tmp_path, files, needed):
 
 def test_build_has_the_fixed_answers():
     """build/openssh, by its own account."""
-    with open(f"{OURS}/config.log") as f:
-        command = re.search(r"^  \$ \./configure (.*)$", f.read(), re.M)
+    command = re.search(r"^  \$ \./configure (.*)$",
+                        read(f"{OURS}/config.log"), re.M)
     asked = command[1].split()
-    with open(f"{OURS}/config.h") as f:
-        defined = dict(re.findall(r"^#define (\w+) (.*)$", f.read(), re.M))
-    with open(f"{OURS}/Makefile") as f:
-        libraries = re.search(r"^LIBS=(.*)$", f.read(), re.M)[1].split()
+    defined = dict(re.findall(r"^#define (\w+) (.*)$",
+                              read(f"{OURS}/config.h"), re.M))
+    libraries = re.search(r"^LIBS=(.*)$", read(f"{OURS}/Makefile"),
+                          re.M)[1].split()
     assert set(FIXED) <= set(asked)
     xauth = defined.get("XAUTH_PATH", "no").strip('"')
     assert f"--with-xauth={xauth}" in asked

@@ -5,29 +5,10 @@ import pytest
 from loopback import HOST, OURS, PORT, place, read        # noqa: F401
 
 
-def log_in(place, *options, sshd_options=(), level="INFO"):
-    """The congestion control of the client's and of the server's end of a
-    session, and what the client and the server said."""
-    sshd = place.sshd(OURS, *sshd_options)
-    done = place.run(place.ssh(
-        *options, HOST, f"ss -Htin state established '( sport = :{PORT} or "
-        f"dport = :{PORT} )'", level=level))
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    ends = {"server" if line.split()[2].endswith(f":{PORT}") else "client":
-            info.split()[0] for line, info in zip(lines[::2], lines[1::2])}
-    return ends, words(done), read(sshd.log)
-
-
 def words(done):
     """What ssh said, but for the new host key."""
     return "".join(line for line in done.stderr.splitlines(True)
                    if "Permanently added" not in line)
-
-
-def system(place):
-    return place.run(["sh", "-c", "cat /proc/sys/net/ipv4/"
-                      "tcp_congestion_control"]).stdout.strip()
 
 
 STAYS = "TCPCongestion: connection stays with {}; nosuch: unknown"
@@ -46,12 +27,20 @@ def test_first_name_that_the_kernel_has_counts(place, ssh, sshd, client,
                                                server, said, logged):
     """Each end has its own; None: the system's. A name that the kernel doesn't
     take never fails a login."""
-    before = system(place)
+    before = place.run(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]
+                       ).stdout.strip()
     options = ["-o", f"TCPCongestion={ssh}"] if ssh else []
-    ends, told, log = log_in(place, *options, sshd_options=sshd)
+    log = place.sshd(OURS, *sshd).log
+    done = place.run(place.ssh(
+        *options, HOST, f"ss -Htin state established '( sport = :{PORT} or "
+        f"dport = :{PORT} )'", level="INFO"))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    ends = {"server" if line.split()[2].endswith(f":{PORT}") else "client":
+            info.split()[0] for line, info in zip(lines[::2], lines[1::2])}
     assert ends == {"client": client or before, "server": server or before}
-    assert told.strip() == said.format(before)
-    assert logged.format(before) in log
+    assert words(done).strip() == said.format(before)
+    assert logged.format(before) in read(log)
 
 
 def test_nothing_is_set_through_a_pipe(place):

@@ -19,7 +19,7 @@ import threading
 
 import pytest
 
-from loopback import TOP
+from loopback import TOP, program
 from programs import without
 
 OPENSSH = os.path.join(TOP, "openssh")
@@ -27,12 +27,10 @@ NEWEST, OLDER = "11.0p1", "10.9p1"
 NAME, DEBIANS = f"openssh-{NEWEST}.tar.gz", f"openssh_{OLDER}.orig.tar.gz"
 DEAD = "https://127.0.0.1:9"        # nobody answers
 KEY = "RELEASE_KEY.asc"
-APT = """#!/bin/sh
-echo "$*" >> {said}
+APT = """echo "$*" >> {said}
 cp {folder}/debian/* . 2> /dev/null && exit
 echo 'apt-private: no Debian mirror' >&2
-exit 1
-"""
+exit 1"""
 
 
 def sha256(path):
@@ -102,36 +100,32 @@ class World:
         self.top, self.keys, self.server = top, keys, None
         self.cache, self.site = top / "cache", top / "site"
         self.mine, self.debian = top / "mine", top / "debian"
+        upstream = self.debian / "upstream"
         for folder in (self.mine, self.site / "portable", top / "openssh",
-                       top / "debian" / "tools", top / "debian" / "debian"):
+                       self.debian / "tools", self.debian / "debian",
+                       upstream):
             folder.mkdir(parents=True)
         self.newest = self.release(self.site / "portable" / NAME)
         self.given = self.release(self.mine / "any-name.tar.gz")
         for folder in (self.site, self.mine):
             keys[0].export(folder / KEY)
         self.orig = self.release(self.debian / "debian" / DEBIANS, OLDER)
-        upstream = top / "debian" / "upstream"
-        upstream.mkdir()
         keys[0].export(upstream / "signing-key.asc")
         with tarfile.open(self.debian / "debian" /
                           f"openssh_{OLDER}-1.debian.tar.xz", "w:xz") as tar:
             tar.add(upstream, "debian/upstream")
         self.tree = self.mine / "tree.tar"
         archive(self.tree, f"openssh-{NEWEST}", "w")
-        self.script("tools/apt-private", APT.format(
+        self.apt = program(self.debian / "tools" / "apt-private", APT.format(
             said=self.top / "asked", folder=self.debian))
         shutil.copy(f"{OPENSSH}/fetch", top / "openssh")
         self.pins(DEAD)
 
-    def script(self, name, text):
-        (self.debian / name).write_text(text)
-        (self.debian / name).chmod(0o755)
-
-    def pins(self, site, fingerprint=None):
+    def pins(self, site):
         folder = self.top / "openssh"
         (folder / "UPSTREAM").write_text(
             f"VERSION={NEWEST}\nOLDER={OLDER}\nSITE={site}\n"
-            f"KEY_FINGERPRINT={fingerprint or self.keys[0].fingerprint}\n")
+            f"KEY_FINGERPRINT={self.keys[0].fingerprint}\n")
         (folder / f"UPSTREAM-{NEWEST}").write_text(
             f"COMMIT=0123\nTAR_SHA256={sha256(self.tree)}\n")
         (folder / f"UPSTREAM-{OLDER}").write_text(
@@ -329,7 +323,7 @@ def test_older_release_is_taken_if_the_site_is_down(world):
     assert said(done)[0] == \
         f"OpenSSH {OLDER}: verified by SHA-256 and signature"
     assert (world.top / "asked").read_text().startswith("trixie ")
-    world.script("tools/apt-private", "#!/bin/sh\nexit 1\n")
+    program(world.apt, "exit 1")
     good(world.fetch(), world.orig, f"can't get OpenSSH {NEWEST}: ",
          "127.0.0.1", f"taking {OLDER}", "OPENSSH_TARBALL=")
     assert said(done)[1:] == said(world.fetch())

@@ -2,11 +2,12 @@
 own."""
 
 import os
+import re
 import subprocess
 
 import pytest
 
-from loopback import IN_TREE, OURS as TREE, TOP
+from loopback import IN_TREE, OURS as TREE, TOP, program, read
 
 INSTALL = os.path.join(TOP, "openssh", "standalone", "install")
 
@@ -20,9 +21,7 @@ def install(prefix, **env):
 
 def built_for():
     """The prefix that build/openssh was configured with."""
-    with open(os.path.join(TREE, "Makefile")) as f:
-        line = next(line for line in f if line.startswith("prefix="))
-    return line.split("=")[1].strip()
+    return re.search(r"^prefix=(\S+)", read(f"{TREE}/Makefile"), re.M)[1]
 
 
 def test_destdir_has_all_in_the_prefix(tmp_path):
@@ -30,14 +29,12 @@ def test_destdir_has_all_in_the_prefix(tmp_path):
     done = install(prefix, DESTDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     root = str(tmp_path) + prefix
-    with open(root + "/lib/systemd/system/sshd-bdp.service") as f:
-        unit = f.read()
+    unit = read(f"{root}/lib/systemd/system/sshd-bdp.service")
     assert f"ExecStart={prefix}/sbin/sshd -D" in unit
     assert "@" not in unit.replace("@openssh", "")
-    for program in ("bin/ssh", "sbin/sshd", "libexec/sshd-session"):
-        assert os.access(f"{root}/{program}", os.X_OK)
-    with open(root + "/etc/sshd_config") as f:
-        config = f.read()
+    for name in ("bin/ssh", "sbin/sshd", "libexec/sshd-session"):
+        assert os.access(f"{root}/{name}", os.X_OK)
+    config = read(f"{root}/etc/sshd_config")
     assert "\nPort 2222\n" in config
     assert "\nPidFile /var/run/sshd-bdp.pid\n" in config
     for d, _, _ in os.walk(root):
@@ -60,8 +57,7 @@ def test_what_an_administrator_changed_is_kept(tmp_path):
         assert install(prefix, DESTDIR=str(tmp_path)).returncode == 0
         assert os.stat(keysign).st_mode & 0o7777 == mode
         os.chmod(keysign, 0o4711)
-    with open(config) as f:
-        assert f.read() == "# mine\n#Port 22\n"
+    assert read(config) == "# mine\n#Port 22\n"
 
 
 def test_next_attempt_repairs_one_that_failed(tmp_path):
@@ -70,24 +66,21 @@ def test_next_attempt_repairs_one_that_failed(tmp_path):
     keysign = f"{tmp_path}{prefix}/libexec/ssh-keysign"
     stub = tmp_path / "bin" / "make"
     stub.parent.mkdir()
-    stub.write_text(f"#!/bin/sh\nmkdir -p {os.path.dirname(keysign)}\n"
-                    f"install -m 4711 /bin/true {keysign}\nexit 1\n")
-    stub.chmod(0o755)
+    program(stub, f"mkdir -p {os.path.dirname(keysign)}\n"
+            f"install -m 4711 /bin/true {keysign}\nexit 1")
     path = os.environ["PATH"]
     assert install(prefix, DESTDIR=str(tmp_path),
                    PATH=f"{stub.parent}:{path}").returncode != 0
     assert install(prefix, DESTDIR=str(tmp_path)).returncode == 0
     assert os.stat(keysign).st_mode & 0o7777 == 0o711
-    with open(f"{tmp_path}{prefix}/etc/sshd_config") as f:
-        assert "\nPort 2222\n" in f.read()
+    assert "\nPort 2222\n" in read(f"{tmp_path}{prefix}/etc/sshd_config")
 
 
 def test_older_release_replaces_none_unasked(tmp_path):
     prefix = built_for()
     there = tmp_path / prefix.lstrip("/") / "bin" / "ssh"
     there.parent.mkdir(parents=True)
-    there.write_text("#!/bin/sh\necho OpenSSH_99.1p1, OpenSSL >&2\n")
-    there.chmod(0o755)
+    program(there, "echo OpenSSH_99.1p1, OpenSSL >&2")
     done = install(prefix, DESTDIR=str(tmp_path))
     assert done.returncode != 0
     assert f"OpenSSH 99.1p1 is in {prefix}" in done.stderr
