@@ -18,13 +18,12 @@ that name.)"""
 
 import importlib.util
 import os
-import subprocess
 import sys
 
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "harness"))      # tally.py
+sys.path.insert(0, os.path.join(HERE, "harness"))      # lab.py, tally.py
 WORKERS_MAX = 6
 TIMEOUT_S = 2400        # the longest test takes 16 minutes on a busy machine
 
@@ -34,10 +33,8 @@ def at_once():
     if not importlib.util.find_spec("xdist"):
         print("no pytest-xdist: one test after the other")
         return []
-    backend = subprocess.run(
-        ["sh", "-c", ". ./backend.sh; lab_backend"], text=True,
-        cwd=os.path.join(HERE, "lab"), capture_output=True, check=True).stdout
-    if backend.strip() != "uml":
+    import lab
+    if not lab.virtual_time():
         print("the lab is in real time: one test after the other")
         return []
     return ["-n", str(min(os.cpu_count() or 1, WORKERS_MAX - 2) + 2),
