@@ -35,8 +35,8 @@ def table(steps):
          f"{tcp:.1f}" if tcp else ""] for what, seconds, tcp in steps])
 
 
-def of(title, verdict, says, steps, row, commands):
-    steps = list(steps)
+def of(title, verdict, says, row, commands):
+    steps = list(steps_of(row))
     # one that takes many minutes would leave nothing of the others
     shown = [(what, s["stock"], s["both"]) for what, s, _ in steps
              if s["stock"] < 100]
@@ -49,7 +49,6 @@ def of(title, verdict, says, steps, row, commands):
 
 def rsync(rows):
     row = measured(rows, "rsync")
-    steps = list(steps_of(row))
     by = {s["name"]: s["seconds"] for s in row["steps"]}
     return of(
         "rsync over openssh-bdp",
@@ -59,7 +58,7 @@ def rsync(rows):
         f"{gain(by['tree up']):.1f} times as fast. rsync itself pipelines "
         "small files, so only the login gets shorter. " + in_all(row),
         "A patched server speeds up uploads, and a patched client downloads.",
-        steps, row, """\
+        row, """\
     rsync -a tree/ host:tree/                          # ssh of our packages
     rsync -a -e /opt/openssh-bdp/bin/ssh tree/ host:tree/   # of a prefix""")
 
@@ -77,7 +76,7 @@ def git(rows):
         "s. " + in_all(row),
         "The login's and git's own round trips limit a command with little "
         "data. TCP's slow start limits one with much data.",
-        steps_of(row), row, """\
+        row, """\
     git clone host:project.git                         # ssh of our packages
     GIT_SSH=/opt/openssh-bdp/bin/ssh git fetch         # or of a prefix
     git config core.sshCommand /opt/openssh-bdp/bin/ssh""")
@@ -95,6 +94,6 @@ def backups(rows):
         "flight, such as borg. At a92e744, restic's backup over sftp took 690 "
         "s with ours and 692 s with stock, as restic waits a round trip for "
         "each write of 32 KiB.",
-        steps_of(row), row, """\
+        row, """\
     borg create --rsh /opt/openssh-bdp/bin/ssh host:repo::monday ~
     ssh host 'pg_dump base' > base.sql""")
