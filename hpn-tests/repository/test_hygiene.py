@@ -9,7 +9,7 @@ import pytest
 
 import pinned
 from loopback import OURS as OPENSSH, STOCK, make_says
-from tracked import TOP, tracked
+from tracked import TOP, read, tracked
 
 SOURCES = sorted(glob.glob(f"{TOP}/openssh/*/*.c"))
 
@@ -82,9 +82,8 @@ def test_shellcheck_is_silent():
     """(dash and bash both have -nt.)"""
     shells = []
     for name in tracked():
-        with open(os.path.join(TOP, name), "rb") as f:
-            line = f.readline()
-        if line.startswith(b"#!") and line.split()[-1].endswith(b"sh"):
+        line = read(name).partition("\n")[0]
+        if line.startswith("#!") and line.split()[-1].endswith("sh"):
             shells.append(name)
     assert "bootstrap" in shells
     says_nothing([needs("shellcheck"), "-S", "warning", "-e", "SC3013",
@@ -110,9 +109,9 @@ def test_c_has_80_columns_at_most():
     """Of C, with tabs as wide as 8: 80 at most."""
     found = []
     for name in tracked("*.c", "*.h"):
-        with open(os.path.join(TOP, name)) as f:
-            found += [f"{name}:{number}" for number, line in
-                      enumerate(f, 1) if len(line.expandtabs().rstrip()) > 80]
+        found += [f"{name}:{number}" for number, line in
+                  enumerate(read(name).split("\n"), 1)
+                  if len(line.expandtabs().rstrip()) > 80]
     assert not found
 
 
