@@ -121,6 +121,22 @@ def test_refused_handles_are_tried_again(tmp_path, odd, tool, direction,
     assert next(most_open(tmp_path)) <= number
 
 
+@BOTH
+@pytest.mark.parametrize("options", ["-rXstreams=4", "-rZXstreams=4"])
+def test_server_may_lock_what_is_open(tmp_path, odd, direction, options):
+    """It refuses what another stream has open: one stream copies the file."""
+    tree = nested(tmp_path / "tree", dirs=2)
+    (tree / "large").write_bytes(content(40 * MIB))
+    if "Z" in options:
+        (tmp_path / "copy").mkdir()
+        (tmp_path / "copy" / "large").write_bytes(content(40 * MIB)[:MIB])
+    source = f"{tree}/." if "Z" in options else tree
+    status, error = copy(tmp_path, "scp", direction, odd("locks"), source,
+                         tmp_path / "copy", options)
+    assert status == 0 and (error == "" or "Z" in options), error
+    assert digests(tmp_path / "copy") == digests(tree)
+
+
 def copy_between(tmp_path, tree, source, target):
     """scp -3 of a tree, from an odd server to another: the first to start is
     the target's."""

@@ -20,7 +20,7 @@ from loopback import (HOST, PORT, needs_root,          # noqa: F401
                       place as loopback_place,
                       read)
 from sftp_tools import (BAD_STREAM, OURS, SERVER, content, digests, entries,
-                        hears_interrupts, run)
+                        run)
 
 
 @TOOLS
@@ -389,8 +389,7 @@ def test_sparse_file_arrives_whole(place):
 def test_interruption_ends_all_streams(large, tool, direction):
     """^C, to the whole group as from a terminal."""
     large.serve(until="pids==4")
-    client = begin(large, tool, direction, "-l80000", how={
-        "start_new_session": True, "preexec_fn": hears_interrupts})
+    client = begin(large, tool, direction, "-l80000")
     wait_for(lambda: len(large.pids()) == 4)
     time.sleep(0.5)
     os.killpg(client.pid, signal.SIGINT)

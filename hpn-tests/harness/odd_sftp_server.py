@@ -37,6 +37,7 @@ or always:
     refuses         it has NUMBER handles, says that it has 1000, and refuses
                     more with the status FILE, once it has truncated the file
     shares          it has NUMBER handles for all that write to LOG together
+    locks           all that write to LOG open no path that one has open
     stops           the client gets a SIGINT before the first reply to a MKDIR
                     or OPENDIR
     no-limit        it says that there is none: 0
@@ -101,6 +102,7 @@ class Server:
         self.size = 0 if fault in ("sizeless", "proc") else None
         self.transfer = False           # a read or write is being answered
         self.handles, self.names, self.ended = set(), {}, set()
+        self.paths = {}                 # of all handles
         self.held = None
         self.buffer = bytearray()
 
@@ -197,6 +199,8 @@ class Server:
             self.ask(m.data)
             extensions = b"" if self.fault == "no-limits" else \
                 string(b"limits@openssh.com") + string(b"1")
+            if self.fault == "locks":   # else an upload has one stream
+                extensions += string(b"fstatvfs@openssh.com") + string(b"2")
             self.reply(VERSION, 3, extensions)
             return
         if self.transfer:
@@ -223,19 +227,24 @@ class Server:
         except OSError:
             self.status(number, FAILURE)
 
-    def share(self, more):
-        """Takes more handles of those that all servers have together, if
-        there are so many."""
-        if self.fault != "shares":
+    def share(self, path, opens):
+        """Adds a path to those that all servers have open together, if it
+        may, or removes it."""
+        if self.fault not in ("shares", "locks"):
             return
-        with open(self.log + ".shared", "a+") as f:
+        with open(self.log + ".shared", "ab+") as f:
             fcntl.flock(f, fcntl.LOCK_EX)
             f.seek(0)
-            count = int(f.read() or 0) + more
-            if count > self.number:
+            paths = f.read().splitlines()
+            if not opens:
+                paths.remove(path)
+            elif path in paths if self.fault == "locks" else \
+                    len(paths) == self.number:
                 raise OSError
+            else:
+                paths.append(path)
             f.truncate(0)
-            f.write(str(count))
+            f.writelines(p + b"\n" for p in paths)
 
     def one(self, kind, number, m):
         if kind == EXTENDED:
@@ -256,7 +265,8 @@ class Server:
             self.open(kind, number, m)
         elif kind == CLOSE:
             handle = m.string()
-            self.share(-1)
+            if handle in self.paths:
+                self.share(self.paths.pop(handle), False)
             failed = self.fault == "close-fails" and handle in self.writing
             reply = self.ask(m.data)
             self.writing.discard(handle)
@@ -312,7 +322,7 @@ class Server:
         full = len(self.names) + len(self.handles) >= self.number
         if self.fault == "few" and full:
             raise OSError
-        self.share(1)
+        self.share(path, True)
         if self.fault == "refuses" and full:
             if flags & TRUNCATE:
                 open(path, "wb").close()
@@ -320,6 +330,10 @@ class Server:
             return
         reply = self.ask(m.data)
         handle = reply[9:]
+        if reply[0] == HANDLE:
+            self.paths[handle] = path
+        else:
+            self.share(path, False)
         if reply[0] == HANDLE and kind == OPENDIR:
             self.names[handle] = (path, sorted(os.listdir(path)))
         elif reply[0] == HANDLE:

@@ -16,7 +16,7 @@ import pytest
 
 from loopback import read, wait_until
 from sftp_tools import (BAD_STREAM, BOTH, OURS, SERVER, content,  # noqa: F401
-                        digests, program, run)
+                        digests, hears_interrupts, program, run)
 
 MIB = 1 << 20
 SIZE = 40 * MIB + 12345         # bytes; from 32 MiB on it has several
@@ -206,16 +206,15 @@ def kill(pids, how=signal.SIGKILL):
             pass
 
 
-def begin(place, tool, direction, *options, how=(), **kw):
-    """A copy that has begun. how: as Popen()'s."""
+def begin(place, tool, direction, *options, **kw):
+    """A copy that has begun, in a process group of its own"""
     into = tool == "scp" and place.dest.is_dir()
     argv, batch = place.argv(tool, direction,
                              f"{place.source}/." if into else place.source,
                              place.dest, *options, **kw)
-    # Whoever started us may ignore these
-    client = subprocess.Popen(["env", "--default-signal=HUP,INT",
-                               *map(str, argv)], stdin=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, **dict(how))
+    client = subprocess.Popen(
+        list(map(str, argv)), stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True, preexec_fn=hears_interrupts)
     client.stdin.write(batch)
     client.stdin.flush()
     return client
