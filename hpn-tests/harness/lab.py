@@ -82,6 +82,8 @@ def check(transfer):
         raise LabError(f"exit status {result['exits']}:\n" +
                        transfer.read("ssh.log")[-500:] +
                        transfer.read("lab.log")[-1000:])
+    if len(transfer.read("changes").splitlines()) != len(spec.changes or []):
+        raise LabError("the path did not change as it was to")
     if spec.tree and result.get("sha256"):
         raise LabError(f"differs: {result['sha256'][0]}")
     for digest in result.get("sha256", []):

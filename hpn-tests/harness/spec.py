@@ -97,7 +97,7 @@ class Path(Checked):
         Each(List(seconds=SECONDS, fields=change)),
         "new values of fields, this long after the first byte; also `down` (1 "
         "cuts the link, 0 restores it), `clock_s` (steps the clock) and `mtu` "
-        "(larger packets do not reach the client; nobody is told)")
+        "(larger packets do not reach the client, and nobody is told)")
     seed: int = field(Whole(1, 2**31),
                       "of netem's random numbers; by default 1")
     slot_us: int = field(
@@ -240,6 +240,9 @@ class Spec(Path):
                "command: a copier needs one")
         yield (self.tree and self.bytes != math.prod(self.tree),
                f"bytes: the tree has {math.prod(self.tree or [])}")
+        yield (any("mtu" in fields for _, fields in self.changes or []) and
+               (self.direction == "put" or self.gso or self.via == "relay"),
+               "mtu: only of a get, without gso or a relay")
         if self.stalls:
             yield (len(self.stalls["at"]) != len(self.stalls["seconds"]),
                    "stalls: at and seconds are of different lengths")

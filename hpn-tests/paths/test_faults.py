@@ -30,7 +30,6 @@ DOWN_SPEC = transfer(PATH, "get", COUNT, changes=DOWN)
 def test_transfer_survives_a_link_that_is_down(scene, measured):
     """For 5 s: goes on as raw TCP does."""
     t, raw = scene["ours"], scene["raw"]
-    assert len(t.read("changes").splitlines()) == 2
     measured.at_least("time, s: the link was down", t.series.seconds(), 5,
                       "{:.1f}")
     measured.at_most("time, of raw TCP's", t.series.seconds() /
