@@ -122,7 +122,7 @@ def test_refused_handles_are_tried_again(tmp_path, odd, tool, direction,
 
 
 @BOTH
-@pytest.mark.parametrize("options", ["-rXstreams=4", "-rZXstreams=4"])
+@pytest.mark.parametrize("options", ["-r", "-rZ"])
 def test_server_may_lock_what_is_open(tmp_path, odd, direction, options):
     """It refuses what another stream has open: one stream copies the file."""
     tree = nested(tmp_path / "tree", dirs=2)
@@ -130,10 +130,12 @@ def test_server_may_lock_what_is_open(tmp_path, odd, direction, options):
     if "Z" in options:
         (tmp_path / "copy").mkdir()
         (tmp_path / "copy" / "large").write_bytes(content(40 * MIB)[:MIB])
-    source = f"{tree}/." if "Z" in options else tree
-    status, error = copy(tmp_path, "scp", direction, odd("locks"), source,
-                         tmp_path / "copy", options)
+    ends = [f"{tree}/." if "Z" in options else tree, tmp_path / "copy"]
+    ends[direction == "put"] = f"x:{ends[direction == 'put']}"
+    status, error = scp(tmp_path, odd("locks"), options, "-l80000", "-X",
+                        "streams=4", *ends)
     assert status == 0 and (error == "" or "Z" in options), error
+    assert b"large" in (tmp_path / "log.refused").read_bytes()
     assert digests(tmp_path / "copy") == digests(tree)
 
 

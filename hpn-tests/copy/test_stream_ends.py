@@ -137,7 +137,7 @@ def test_stop_drops_no_stream(large):
     """^Z for longer than a stream may take to open; their servers go on later
     than the client, as those of a ControlMaster do."""
     large.serve(more="sleep 2")
-    client = begin(large, "scp", "put", "-l40000", how={"process_group": 0})
+    client = begin(large, "scp", "put", "-l40000")
     wait_for(lambda: len(large.pids()) == 4)
     with contextlib.ExitStack() as servers:
         for pid in large.pids()[1:]:

@@ -37,7 +37,8 @@ or always:
     refuses         it has NUMBER handles, says that it has 1000, and refuses
                     more with the status FILE, once it has truncated the file
     shares          it has NUMBER handles for all that write to LOG together
-    locks           all that write to LOG open no path that one has open
+    locks           all that write to LOG open no path that one has open; those
+                    refused are in LOG.refused
     stops           the client gets a SIGINT before the first reply to a MKDIR
                     or OPENDIR
     no-limit        it says that there is none: 0
@@ -235,16 +236,18 @@ class Server:
         with open(self.log + ".shared", "ab+") as f:
             fcntl.flock(f, fcntl.LOCK_EX)
             f.seek(0)
-            paths = f.read().splitlines()
+            paths = f.read().split(b"\0")[:-1]
             if not opens:
                 paths.remove(path)
             elif path in paths if self.fault == "locks" else \
                     len(paths) == self.number:
+                with open(self.log + ".refused", "ab") as refused:
+                    refused.write(path + b"\0")
                 raise OSError
             else:
                 paths.append(path)
             f.truncate(0)
-            f.writelines(p + b"\n" for p in paths)
+            f.writelines(p + b"\0" for p in paths)
 
     def one(self, kind, number, m):
         if kind == EXTENDED:
@@ -265,10 +268,10 @@ class Server:
             self.open(kind, number, m)
         elif kind == CLOSE:
             handle = m.string()
-            if handle in self.paths:
-                self.share(self.paths.pop(handle), False)
             failed = self.fault == "close-fails" and handle in self.writing
             reply = self.ask(m.data)
+            if handle in self.paths:
+                self.share(self.paths.pop(handle), False)
             self.writing.discard(handle)
             self.large.discard(handle)
             self.ended.discard(handle)
