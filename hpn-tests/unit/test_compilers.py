@@ -14,7 +14,7 @@ JOBS = os.environ.get("JOBS", str(os.cpu_count()))
 # libmd is not for it.
 BARE = ["--without-openssl", "--without-zlib", "--disable-security-key",
         "ac_cv_header_sha2_h=no", "ac_cv_search_SHA256Update=no"]
-# Debian's musl has no crypt(), which sshd wants
+# Debian's musl and cross compilers have no crypt(), which sshd wants
 CLIENTS = ["ssh", "scp", "sftp", "sftp-server", "ssh-keygen"]
 FORTIFY = "-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3"
 
