@@ -329,6 +329,11 @@ def tools(rows):
     far = [(what, s) for r in found if (r["rtt_ms"], r["buffers"]) ==
            (200, "raised") for what, s, _ in steps_of(r, f"{r['tool']}: ")]
     gains = [s["stock"] / s["both"] for _, s in far]
+    slower = [f"{what}, {r['rtt_ms']:.0f} ms, buffers {r['buffers']}: "
+              f"{s['stock']:.2f} s, {end} {s[end]:.2f} s"
+              for r in found for what, s, _ in steps_of(r, f"{r['tool']}: ")
+              for end in ("client", "server", "both")
+              if s["stock"] < 0.97 * s[end]]
     skipped = sorted({f"{r['tool']}, {r['rtt_ms']:.0f} ms, buffers "
                       f"{r['buffers']}: {r['skipped']}"
                       for r in rows if "skipped" in r})
@@ -338,7 +343,11 @@ def tools(rows):
         f"{len(gains)} jobs take at most half of stock's time at 200 ms, and "
         f"the fastest takes {1 / max(gains):.2f} of it. If a job waits for "
         "the other end after each request, only its login gets shorter. Every "
-        f"job takes at most {1 / min(gains):.2f} times stock's time.",
+        f"job takes at most {1 / min(gains):.2f} times stock's time. With ours "
+        f"at one end or both, {len(slower)} steps exceed the limit of 1 / 0.97 "
+        "of stock's time.",
+        *([items([f"Slower than stock: {s}" for s in slower])] if slower else
+          []),
         *([items(["not measured: " + s for s in skipped])] if skipped else []),
         bars(sorted(((what, s["stock"], s["both"]) for what, s in far
                      if 10 < s["stock"] < 100),
