@@ -88,6 +88,8 @@ def grid_row(rate, rtt, tool, direction):
     spec = transfer(f"{rate}-{rtt}ms", direction, tool=tool)
     if tool in ("scp", "sftp"):
         spec = spec.but(bytes=min(spec.bytes, 2 * GB))
+    if name in TELLING:         # whose retransmissions may be lost, too
+        spec = spec.but(bytes=2 * spec.bytes)
     # The windows' budget is less than this BDP
     least = 0.95 * min(1, BUDGET / bdp(spec))
     row(name, "check" if name in TELLING else "grid", spec,
