@@ -132,10 +132,13 @@ def test_server_may_lock_what_is_open(tmp_path, odd, direction, options):
         (tmp_path / "copy" / "large").write_bytes(content(40 * MIB)[:MIB])
     ends = [f"{tree}/." if "Z" in options else tree, tmp_path / "copy"]
     ends[direction == "put"] = f"x:{ends[direction == 'put']}"
-    status, error = scp(tmp_path, odd("locks"), options, "-l80000", "-X",
-                        "streams=4", *ends)
+    refused = tmp_path / "log.refused"
+    refused.touch()
+    server = program(tmp_path / "late", f"exec {BAD_STREAM} "
+                     f"waits={refused}=large=1 {odd('locks')}")
+    status, error = scp(tmp_path, server, options, "-X", "streams=4", *ends)
     assert status == 0 and (error == "" or "Z" in options), error
-    assert b"large" in (tmp_path / "log.refused").read_bytes()
+    assert "large" in refused.read_text()
     assert digests(tmp_path / "copy") == digests(tree)
 
 

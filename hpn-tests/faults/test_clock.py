@@ -27,7 +27,6 @@ def test_stepped_clock_changes_nothing(monkeypatch, direction, tool):
         pytest.skip(f"no build/{missing}")
     calm, stepped = (lab.run(s, f"clock-{name}-{direction}") for name, s in
                      (("calm", spec), ("stepped", spec.but(changes=STEPS))))
-    assert len(stepped.read("changes").splitlines()) == len(STEPS)
     for t in (calm, stepped):
         assert t.result["exits"] and not any(t.result["exits"])
         assert t.result["sha256"] == [payload.digest(COUNT)]

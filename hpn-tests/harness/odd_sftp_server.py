@@ -242,7 +242,7 @@ class Server:
             elif path in paths if self.fault == "locks" else \
                     len(paths) == self.number:
                 with open(self.log + ".refused", "ab") as refused:
-                    refused.write(path + b"\0")
+                    refused.write(path + b"\n")
                 raise OSError
             else:
                 paths.append(path)
