@@ -26,9 +26,9 @@
 #include "window-state.h"
 
 /*
- * An output buffer that grew beyond this (bytes) while the consumer lagged is
- * freed once it is empty. The limit is twice the initial window: ordinary
- * backlog must not free and allocate the buffer again and again.
+ * An output buffer that grew beyond this (bytes) while the consumer lagged
+ * shrinks once most of it is empty. The limit is twice the initial window:
+ * ordinary backlog must not free and allocate the buffer again and again.
  */
 #define OUTPUT_KEEP_MAX	(4 * 1024 * 1024)
 
@@ -146,24 +146,35 @@ gather(struct ssh *ssh, Channel *c, struct channel_window *w)
 	return 1;
 }
 
+/* Frees what a buffer has beyond its data, as a lower limit for it does. */
+static void
+shrink(struct sshbuf *buf)
+{
+	size_t max = sshbuf_max_size(buf);
+
+	if (sshbuf_set_max_size(buf, MAXIMUM(2 * sshbuf_len(buf),
+	    OUTPUT_KEEP_MAX)) == 0)
+		(void)sshbuf_set_max_size(buf, max);
+}
+
 /* Carries out the decision. The caller sends the credit. */
 static void
 act(Channel *c, struct channel_window *w, uint32_t credit)
 {
-	uint64_t len = sshbuf_len(c->output);
+	uint64_t len = backlog(c);
 
 	w->peak_backlog = MAXIMUM(w->peak_backlog, len);
-	if (len == 0) {
-		if (w->peak_backlog > OUTPUT_KEEP_MAX)
-			sshbuf_reset(c->output);
-		w->peak_backlog = 0;
+	if (w->peak_backlog > OUTPUT_KEEP_MAX && len < w->peak_backlog / 4) {
+		shrink(c->output);
+		if (c->extended_usage == CHAN_EXTENDED_WRITE)
+			shrink(c->extended);
+		w->peak_backlog = len;
 	}
-	if (credit == 0)
-		return;
-	w->seen = 0;		/* channels.c starts c->local_consumed anew */
 	/* Stock derives from this how far a peer may exceed its credit. */
 	c->local_window_max = MAXIMUM(w->control.target,
 	    c->local_window + credit);
+	if (credit != 0)
+		w->seen = 0;	/* channels.c starts c->local_consumed anew */
 }
 
 u_int

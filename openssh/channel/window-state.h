@@ -21,7 +21,7 @@ struct channel_window {
 	struct window_control control;
 	struct window_facts facts;	/* at the last decision */
 	uint32_t seen;	/* c->local_consumed at the last decision (bytes) */
-	uint64_t peak_backlog;	/* bytes, largest since it was last empty */
+	uint64_t peak_backlog;	/* bytes, largest since it shrank */
 };
 
 /* What a connection knows of its path */

@@ -19,7 +19,7 @@ BDP_WRAP=-Wl,--wrap=memcpy -Wl,--wrap=memmove -Wl,--wrap=__memcpy_chk \
 # What the modules of windows ask the machine (modules/fake.c)
 BDP_FAKE=monotime_double tcp_path_read tcp_unsent_bound tcp_unsent \
 	getsockopt ioctl window_init window_decide \
-	window_budget_ask sshbuf_len sshbuf_reset poly1305_evp_enable free \
+	window_budget_ask sshbuf_len poly1305_evp_enable free \
 	ssh_packet_not_very_much_data_to_write
 BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 

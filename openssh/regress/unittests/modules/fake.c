@@ -38,8 +38,6 @@ uint32_t __real_window_decide(struct window_control *, struct window_budget *,
 	    struct window_budget_share *, const struct window_facts *);
 uint32_t __wrap_window_decide(struct window_control *, struct window_budget *,
 	    struct window_budget_share *, const struct window_facts *);
-void	 __real_sshbuf_reset(struct sshbuf *);
-void	 __wrap_sshbuf_reset(struct sshbuf *);
 uint32_t __real_window_budget_ask(struct window_budget *,
 	    struct window_budget_share *, uint32_t, uint32_t);
 uint32_t __wrap_window_budget_ask(struct window_budget *,
@@ -200,13 +198,6 @@ __wrap_free(void *p)
 		fake.watched = NULL;
 	}
 	__real_free(p);
-}
-
-void
-__wrap_sshbuf_reset(struct sshbuf *buf)
-{
-	fake.resets += buf == fake.reset;
-	__real_sshbuf_reset(buf);
 }
 
 #ifndef BDP_CORE	/* The core of the series does without these. */

@@ -29,7 +29,6 @@ struct fake {
 	uint64_t counters;		/* bytes that a new controller counts */
 	const void *watched;		/* memory: is it wiped when freed? */
 	size_t watched_len;		/* bytes */
-	const struct sshbuf *reset;	/* whose resets are counted */
 
 	/* set by fake.c */
 	u_int probes;			/* calls of tcp_path_read() */
@@ -39,7 +38,6 @@ struct fake {
 	uint32_t limit;			/* bytes, what the budget said last */
 	uint32_t want;			/* bytes that it was asked for */
 	uint32_t outstanding;		/* bytes that it was told are out */
-	u_int resets;			/* calls of sshbuf_reset() for it */
 	u_int freed;			/* calls of free() with memory */
 	int watched_freed;		/* the watched memory was freed */
 	int watched_wiped;		/* it was all zero when freed */

@@ -206,6 +206,15 @@ follows(void)
 		ASSERT_U_INT_EQ(conn_turn(&conn, c), 0);
 		ASSERT_PTR_EQ((void *)fake.cw, NULL);
 		ASSERT_U_INT_EQ(fake.probes, probes);
+		/* Less than it was counts at once, without credit, too */
+		path.rtt_us = 0;
+		fake.now_us += 1000 * MS;
+		conn_comes(c, c->output, PACKET);
+		conn_goes(c, c->output, 1);
+		ASSERT_U_INT_EQ(conn_turn(&conn, c), 0);
+		ASSERT_U32_EQ(fake.cw->target, BASE);
+		ASSERT_U32_EQ(c->local_window_max, c->local_window);
+		conn_goes(c, c->output, PACKET - 1);
 		/* Unknown RTT: what it was */
 		path.rtt_us = 0;
 		deliver(c, RATE, 1000);
@@ -216,49 +225,60 @@ follows(void)
 }
 
 static void
-put(Channel *c, size_t len)
+put(Channel *c, struct sshbuf *buf, size_t len)
 {
-	static u_char data[PACKET];
+	u_char *data;
 
-	for (; len > 0; len -= MINIMUM(len, sizeof(data)))
-		ASSERT_INT_EQ(sshbuf_put(c->output, data,
-		    MINIMUM(len, sizeof(data))), 0);
+	ASSERT_INT_EQ(sshbuf_reserve(buf, len, &data), 0);
+	memset(data, 1 + sshbuf_len(buf) / MIB, len);
 	conn_turn(&conn, c);
 }
 
-static void
-take(Channel *c, size_t len)
+/* Returns 1 if the rest stays where it was. */
+static int
+take(Channel *c, struct sshbuf *buf, size_t len)
 {
-	ASSERT_INT_EQ(sshbuf_consume(c->output, len), 0);
+	const u_char *rest = sshbuf_ptr(buf) + len;
+
+	ASSERT_INT_EQ(sshbuf_consume(buf, len), 0);
 	c->local_consumed += len;
 	conn_turn(&conn, c);
+	return sshbuf_ptr(buf) == rest;
 }
 
-/* What a buffer took for more than 4 MiB is given back when it is empty. */
+/*
+ * What a buffer took for more than 4 MiB is given back when three quarters of
+ * it are empty.
+ */
 static void
 peak_backlog(void)
 {
 	Channel *c;
+	struct sshbuf *buf;
+	int extended;
 
-	start(0, BOUNDED, LIMIT);
-	c = conn_channel(&conn, "session");
-	conn_turn(&conn, c);
-	c->local_window = LIMIT;
-	fake.reset = c->output;
-	put(c, 4 * MIB);
-	take(c, 4 * MIB);
-	ASSERT_U_INT_EQ(fake.resets, 0);
-	put(c, 3 * MIB);
-	put(c, 3 * MIB);
-	take(c, 5 * MIB);
-	ASSERT_U_INT_EQ(fake.resets, 0);
-	take(c, 1 * MIB);
-	ASSERT_U_INT_EQ(fake.resets, 1);
-	/* Which is forgotten then */
-	put(c, 4 * MIB);
-	take(c, 4 * MIB);
-	ASSERT_U_INT_EQ(fake.resets, 1);
-	conn_close(&conn);
+	for (extended = 0; extended < 2; extended++) {
+		start(0, BOUNDED, LIMIT);
+		c = conn_channel(&conn, "session");
+		c->extended_usage = CHAN_EXTENDED_WRITE;
+		conn_turn(&conn, c);
+		c->local_window = LIMIT;
+		buf = extended ? c->extended : c->output;
+		put(c, buf, 4 * MIB);
+		ASSERT_INT_EQ(take(c, buf, 4 * MIB - 1000), 1);
+		put(c, buf, 3 * MIB - 1000);
+		put(c, buf, 3 * MIB);
+		ASSERT_INT_EQ(take(c, buf, 4 * MIB), 1);
+		ASSERT_INT_EQ(take(c, buf, 2 * MIB - 1000), 0);
+		ASSERT_SIZE_T_EQ(sshbuf_len(buf), 1000);
+		ASSERT_U8_EQ(sshbuf_ptr(buf)[0], 7);
+		ASSERT_U8_EQ(sshbuf_ptr(buf)[999], 7);
+		ASSERT_SIZE_T_EQ(sshbuf_max_size(buf), SSHBUF_SIZE_MAX);
+		/* The 6 MiB are forgotten then */
+		put(c, buf, 4 * MIB - 1000);
+		ASSERT_INT_EQ(take(c, buf, 4 * MIB - 1000), 1);
+		conn_close(&conn);
+	}
 }
 
 /*
