@@ -8,7 +8,6 @@
 #include "window-max.h"
 
 struct ssh;
-struct sshbuf;
 
 /*
  * The options that we add to ssh and sshd. readconf.c and servconf.c have this
@@ -67,10 +66,10 @@ struct bdp_options {
 	SSHCONF_CUSTOM(ChannelWindowMax, bdp, SSHCFG_ALL, SSHCFG_COPY_MATCH) \
 	SSHCONF_CUSTOM(TCPCongestion, bdp_keyword, SSHCFG_ALL, SSHCFG_COPY_NONE)
 
-/* How servconf.c handles such entries */
+/* How servconf.c handles such entries. sshd-auth does not get the values. */
 #define init_bdp(options)		bdp_options_init(&(options)->bdp);
-#define serialise_bdp(options, buf)	bdp_options_put(&(options)->bdp, buf)
-#define deserialise_bdp(options, buf)	bdp_options_get(&(options)->bdp, buf)
+#define serialise_bdp(options, buf)	0
+#define deserialise_bdp(options, buf)	0
 #define free_bdp(options)		bdp_options_free(&(options)->bdp)
 #define copy_bdp(dst, src) \
 	bdp_options_copy(&(dst)->bdp, &(src)->bdp)
@@ -111,19 +110,6 @@ const char *bdp_options_name(const char *keyword);
 /* Copies the options that are set in `src`. */
 void	 bdp_options_copy(struct bdp_options *dst,
 	     const struct bdp_options *src);
-
-/*
- * Appends the options to a buffer, for another process of sshd. Returns 0 or an
- * SSH_ERR_* code of sshbuf_put*().
- */
-int	 bdp_options_put(const struct bdp_options *options, struct sshbuf *buf);
-
-/*
- * Sets the options, which must be unset, to the values in a buffer. Returns 0,
- * SSH_ERR_INVALID_FORMAT if bdp_options_parse() would refuse a value, or an
- * SSH_ERR_* code of sshbuf_get*(). On an error the options are unchanged.
- */
-int	 bdp_options_get(struct bdp_options *options, struct sshbuf *buf);
 
 /*
  * Sets the unset options to their defaults, and applies all options to a

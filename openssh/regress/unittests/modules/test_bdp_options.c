@@ -156,82 +156,6 @@ copy(void)
 	TEST_DONE();
 }
 
-/* Reads a limit and a list of names as a process that is sent them does. */
-static int
-get(struct bdp_options *o, uint32_t max, const char *names)
-{
-	struct sshbuf *buf = sshbuf_new();
-	int r;
-
-	bdp_options_init(o);
-	ASSERT_INT_EQ(sshbuf_put_u32(buf, max), 0);
-	if (names != NULL)
-		ASSERT_INT_EQ(sshbuf_put_cstring(buf, names), 0);
-	r = bdp_options_get(o, buf);
-	sshbuf_free(buf);
-	return r;
-}
-
-static void
-transfer(void)
-{
-	static const int limits[] = {
-		-1, 0, WINDOW_MAX_LEAST, WINDOW_MAX_MOST
-	};
-	struct bdp_options a, b;
-	struct sshbuf *buf = sshbuf_new();
-	struct heard heard;
-	size_t i;
-
-	TEST_START("options, another process gets the same values");
-	fixture_listen(&heard, "compose");
-	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		bdp_options_init(&a);
-		bdp_options_init(&b);
-		a.channel_window_max = limits[i];
-		if (i > 1)
-			bdp_options_parse(&a, "TCPCongestion", "bbr", 1);
-		ASSERT_INT_EQ(bdp_options_put(&a, buf), 0);
-		ASSERT_INT_EQ(bdp_options_get(&b, buf), 0);
-		ASSERT_SIZE_T_EQ(sshbuf_len(buf), 0);
-		ASSERT_INT_EQ(b.channel_window_max, limits[i]);
-		if (i > 1)
-			ASSERT_STRING_EQ(b.tcp_congestion, "bbr");
-		else
-			ASSERT_PTR_EQ(b.tcp_congestion, NULL);
-		bdp_options_free(&a);
-		bdp_options_free(&b);
-	}
-	ASSERT_STRING_EQ(heard.lines, "");
-	/* No room: of 8 bytes, or of the last one */
-	bdp_options_init(&a);
-	for (i = 0; i < 2; i++) {
-		sshbuf_free(buf);
-		buf = sshbuf_new();
-		ASSERT_INT_EQ(sshbuf_set_max_size(buf, 256), 0);
-		ASSERT_INT_EQ(sshbuf_reserve(buf, i == 0 ? 256 : 249, NULL),
-		    0);
-		ASSERT_INT_EQ(bdp_options_put(&a, buf),
-		    SSH_ERR_NO_BUFFER_SPACE);
-	}
-	ASSERT_INT_EQ(heard.level, SYSLOG_LEVEL_ERROR);
-	fixture_listen_ends();
-	sshbuf_free(buf);
-	TEST_DONE();
-
-	TEST_START("options, bad values of another process are refused");
-	ASSERT_INT_EQ(get(&b, 2, ""), SSH_ERR_INVALID_FORMAT);
-	ASSERT_INT_EQ(get(&b, WINDOW_MAX_LEAST, ""), SSH_ERR_INVALID_FORMAT);
-	ASSERT_INT_EQ(get(&b, (uint32_t)WINDOW_MAX_MOST + 2, ""),
-	    SSH_ERR_INVALID_FORMAT);
-	ASSERT_INT_EQ(get(&b, UINT32_MAX, ""), SSH_ERR_INVALID_FORMAT);
-	ASSERT_INT_EQ(get(&b, 0, "b r"), SSH_ERR_INVALID_FORMAT);
-	ASSERT_INT_EQ(get(&b, 0, NULL), SSH_ERR_MESSAGE_INCOMPLETE);
-	ASSERT_INT_EQ(b.channel_window_max, -1);
-	ASSERT_PTR_EQ(b.tcp_congestion, NULL);
-	TEST_DONE();
-}
-
 void
 test_bdp_options(void)
 {
@@ -239,5 +163,4 @@ test_bdp_options(void)
 	keywords();
 	refused();
 	copy();
-	transfer();
 }
