@@ -39,8 +39,8 @@ finish(struct file *f)
 		keep = 0;
 	if (keep == 0 && f->have != 0)
 		logit("\"%s\" %s a prefix of the source: copying all of it",
-		    f->item.dst, c->unknown && f->have <= f->size ?
-		    "cannot be verified as" : "is not");
+		    f->item.dst, c->unknown ? "cannot be verified as" :
+		    "is not");
 	else if (!c->digests && f->have != 0)
 		logit("\"%s\": keeping %llu bytes because the last of them "
 		    "are the same: the server can't compare all",
@@ -50,8 +50,9 @@ finish(struct file *f)
 	target_keep(f, keep);
 }
 
-void
-copy_compare_check(struct file *f)
+/* Ends the comparison after all replies. */
+static void
+check(struct file *f)
 {
 	if (f->phase == FILE_COMPARING && f->item.inflight == 0 &&
 	    is_over(&f->compare))
@@ -82,7 +83,7 @@ copy_compare(struct file *f)
 			c->unknown = 1;
 	}
 	copy_item_queue(&f->item);
-	copy_compare_check(f);
+	check(f);
 }
 
 /* Records whether the bytes at an offset are the same, or unknown (-1). */
@@ -95,9 +96,8 @@ note(struct file *f, uint64_t offset, int same)
 		c->unknown = 1;
 	else if (same == 0)
 		c->differs = MINIMUM(c->differs, offset);
-	else if (f->phase == FILE_COMPARING)
-		copy_item_queue(&f->item);
-	copy_compare_check(f);
+	copy_item_queue(&f->item);
+	check(f);
 }
 
 /*

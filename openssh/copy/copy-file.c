@@ -279,7 +279,6 @@ file_advance(struct file *f)
 		if (copy->streams[i]->state == STREAM_LOST)
 			part_stop(f, copy->streams[i]);
 	}
-	copy_compare_check(f);
 	/* Nothing of the old target stays. */
 	if (f->phase == FILE_OPENING && file_kind(f) == COPY_PUT &&
 	    f->part[f->home->index].state == PART_CLOSED)

@@ -233,7 +233,4 @@ void	 copy_compare(struct file *f);
 /* As data_send(), for a file that is being compared. Returns the same. */
 int	 copy_compare_send(struct file *f, struct stream *s);
 
-/* Ends the comparison after all replies, also after an error or ^C. */
-void	 copy_compare_check(struct file *f);
-
 #endif /* COPY_FILE_H */

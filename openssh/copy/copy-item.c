@@ -226,11 +226,6 @@ copy_item_stop(struct copy *copy, const struct stream *lost)
 void
 copy_item_free(struct item *item)
 {
-	struct item *child, *next;
-
-	TAILQ_FOREACH_SAFE(child, &item->children, sibling, next)
-		copy_item_free(child);
-	copy_item_unqueue(item);
 	if (item->parent != NULL) {
 		if (item->parent->cursor == item)
 			item->parent->cursor = TAILQ_NEXT(item, sibling);

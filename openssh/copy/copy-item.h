@@ -163,7 +163,7 @@ void	 copy_item_stop(struct copy *copy, const struct stream *lost);
 /* Reports items that have ended, in order, and frees them. */
 void	 copy_item_report(struct copy *copy);
 
-/* Frees an item and those below it. */
+/* Frees an item that has ended, and has none below it. */
 void	 copy_item_free(struct item *item);
 
 /*

@@ -192,18 +192,17 @@ start_program(char *const argv[], int *fd, pid_t *pid)
 }
 
 /*
- * Ends the program of a stream whose descriptors are closed. Does not wait for
- * ssh. An ssh that is logging in may finish, as servers refuse hosts that hang
- * up early.
+ * Ends the program of a stream. Does not wait for ssh. An ssh that is logging
+ * in may finish, as servers refuse hosts that hang up early.
  */
 static void
-end_program(const struct copy_more *more, struct further *x, int logs_in)
+end_program(const struct copy_more *more, struct further *x)
 {
 	if (x->pid <= 0)
 		return;
 	if (!more->is_ssh)
 		kill(x->pid, SIGKILL);
-	else if (!logs_in)
+	else if (x->s->state != STREAM_OPENING)
 		kill(x->pid, SIGTERM);
 	if (waitpid(x->pid, NULL, more->is_ssh ? WNOHANG : 0) != 0)
 		x->pid = -1;
@@ -213,14 +212,12 @@ void
 copy_more_free(struct copy_more *more)
 {
 	struct further *x;
-	int logs_in;
 
 	if (more == NULL)
 		return;
 	for (x = more->further; x < more->further + more->n; x++) {
-		logs_in = x->s->state == STREAM_OPENING;
+		end_program(more, x);
 		stream_lose(x->s, NULL);
-		end_program(more, x, logs_in);
 		free(x->item.dst);
 		stream_free(x->s);
 	}
@@ -433,7 +430,7 @@ tend(struct copy *copy, struct further *x)
 		stream_lose(s, "it does not answer");
 	if (s->state == STREAM_LOST && !x->told) {
 		x->told = 1;
-		end_program(copy->streams[0]->conn->more, x, 0);
+		end_program(copy->streams[0]->conn->more, x);
 		copy_item_stop(copy, s);
 	}
 	if (s->state == STREAM_UNCHECKED && copy->root->ready &&

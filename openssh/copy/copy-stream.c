@@ -130,9 +130,7 @@ stream_lose(struct stream *s, const char *why)
 	if (why != NULL)
 		debug("stream %u is not used: %s", s->index, why);
 	s->state = STREAM_LOST;
-	close(s->conn->fd_in);
-	if (s->conn->fd_out != s->conn->fd_in)
-		close(s->conn->fd_out);
+	close(s->conn->fd_in);	/* a socket, which is fd_out, too */
 	while ((req = RB_MIN(requests_by_id, &s->requests)) != NULL)
 		request_answer(req, &reply);
 }

@@ -221,18 +221,6 @@ finish_there(struct file *f, uint64_t size)
 		copy_send(s, &f->item, SSH2_FXP_EXTENDED, got_fsync, &b);
 }
 
-/* Sets the permissions and times of a local target. */
-static void
-set_attributes(const struct file *f)
-{
-	const char *path = f->item.dst;
-
-	if (fchmod(f->fd, mode(f)) == -1)
-		error("local chmod \"%s\": %s", path, strerror(errno));
-	if (copy_times(path, &f->item.a) == -1)
-		error("local set times \"%s\": %s", path, strerror(errno));
-}
-
 static void
 finish_here(struct file *f, uint64_t size)
 {
@@ -247,8 +235,10 @@ finish_here(struct file *f, uint64_t size)
 	}
 	if (f->item.why != NULL)
 		return;
-	if (flags->preserve)
-		set_attributes(f);
+	if (flags->preserve && fchmod(f->fd, mode(f)) == -1)
+		error("local chmod \"%s\": %s", path, strerror(errno));
+	if (flags->preserve && copy_times(path, &f->item.a) == -1)
+		error("local set times \"%s\": %s", path, strerror(errno));
 	if (flags->resume == 1 && f->data_end <= f->have)
 		logit("File \"%s\" was not modified", path);
 	else if (flags->fsync) {
