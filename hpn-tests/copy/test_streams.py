@@ -8,17 +8,17 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
 from stream_place import (BOTH, LARGE, MIB, SIZE, SLOW, TOOLS,   # noqa: F401
                           begin, fill, goes_on, kill, large, logins,
-                          made_long_ago, missing, place, ssh_script, tree,
-                          wait_for)
-from loopback import (HOST, PORT, needs_root,          # noqa: F401
-                      place as loopback_place,
-                      read)
+                          made_long_ago, missing, place, pretenders,
+                          ssh_script, tree, wait_for)
+from loopback import (HOST, PORT, SLOW_PATH, needs_root,     # noqa: F401
+                      place as loopback_place, read)
 from sftp_tools import (BAD_STREAM, OURS, SERVER, content, digests, entries,
                         run)
 
@@ -319,6 +319,37 @@ def test_others_copy_what_lost_streams_had(place, direction, what):
     client = begin(place, "scp", direction, "-l160000")
     wait_for(lambda: len(place.pids()) == 4 and place.sent() > SIZE / 2)
     assert client.poll() is None
+    assert (place.path / "log").read_text().count("session opened") > 1
+
+
+def test_another_machines_shorter_file_is_no_end(place):
+    needs_root()
+    place.source.mkdir()
+    for name in "ab":
+        (place.source / name).write_bytes(content(SIZE))
+    other = shutil.copytree(place.source, place.path / "other" / "source")
+    os.truncate(other / os.listdir(place.source)[1], 39 * MIB + 7)
+    # Far away, the first stream hardly takes the end
+    place.serve(f'late="{sys.executable} -B {SLOW_PATH} 0.1 $late"', ANOTHER,
+                until="log=opened=4")
+    status, error = place.copy("scp", "get", "-l160000")
+    assert (place.path / "log").read_text().count("session opened") == 4
+    assert pretenders(place.source, place.dest) == []
+    assert digests(place.dest) == digests(place.source) or \
+        status == 1 and "End of file" in error
+
+
+def test_lost_connection_leaves_no_gap(large):
+    large.serve(until="pids==9")            # never
+    client = begin(large, "scp", "get")
+    whole = large.source.read_bytes()
+    wait_for(lambda: large.dest.exists() and
+             not whole.startswith(large.dest.read_bytes()))
+    kill(large.pids()[:1])
+    assert "Connection closed" in client.communicate(timeout=100)[1]
+    assert client.returncode == 255
+    there = large.dest.read_bytes()
+    assert len(there) < SIZE and whole.startswith(there)
     kill(place.pids()[1:3])
     (place.path / "killed").write_text("\n")
     error = client.communicate(timeout=100)[1]

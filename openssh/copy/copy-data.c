@@ -126,7 +126,7 @@ file_take_range(struct file *f, struct part *p, uint64_t *offset)
 }
 
 void
-file_requested(struct file *f, size_t len)
+file_requested(struct file *f, uint64_t len)
 {
 	len = MINIMUM(len, f->unrequested);
 	f->unrequested -= len;
@@ -380,7 +380,7 @@ send_write(struct file *f, struct stream *s, uint64_t offset, size_t len)
 	else {
 		copy_item_fail(&f->item, "read local \"%s\": %s", f->item.src,
 		    strerror(-n));
-		if (!f->item.copy->tree)
+		if (!f->item.copy->tree && !f->many)
 			fatal("%s", f->item.why);
 		f->gap = MINIMUM(f->gap, offset);
 	}
@@ -493,7 +493,7 @@ close_source(struct file *f)
 
 /*
  * Data after the end that a server reported is a failure. So is an end before
- * that of the file, if the size has changed.
+ * that of the file, if the size has changed or several streams were used.
  */
 void
 data_settle(struct file *f)
@@ -507,7 +507,8 @@ data_settle(struct file *f)
 	if (file_kind(f) == COPY_GET && f->fd == -1 && !f->redo &&
 	    !f->deferred && !interrupted)
 		(void)target_open_here(f);
-	if (!file_is_bad(f) && f->ended < f->data_end) {
+	if (!file_is_bad(f) && f->ended < MAXIMUM(f->data_end,
+	    f->many ? f->size : 0)) {
 		f->gap = MINIMUM(f->gap, f->ended);
 		data_failed(f, 0, SSH2_FX_EOF);
 	} else if (!file_is_bad(f) && f->ended < f->size) {

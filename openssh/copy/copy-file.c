@@ -296,7 +296,13 @@ file_advance(struct file *f)
 static void
 file_stop(struct item *item, const struct stream *lost)
 {
-	file_advance(file_of(item));
+	struct file *f = file_of(item);
+
+	if (lost == NULL || !lost->primary)
+		file_advance(f);
+	/* The program ends: nothing stays after a gap. */
+	else if (f->many && f->fd != -1 && file_kind(f) == COPY_GET)
+		(void)ftruncate(f->fd, f->low * FILE_CHUNK);
 }
 
 void

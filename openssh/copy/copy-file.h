@@ -184,7 +184,7 @@ size_t	 file_take_range(struct file *f, struct part *p, uint64_t *offset);
 int	 file_has_range(const struct file *f);
 
 /* Records that `len` of the unrequested bytes are requested. */
-void	 file_requested(struct file *f, size_t len);
+void	 file_requested(struct file *f, uint64_t len);
 
 /* Records that `len` bytes from an offset on are copied. */
 void	 file_moved(struct file *f, uint64_t offset, size_t len);

@@ -139,12 +139,15 @@ stream_lose(struct stream *s, const char *why)
 static int
 broken(struct stream *s, const char *fmt, ...)
 {
+	struct request *req = RB_MIN(requests_by_id, &s->requests);
 	va_list args;
 	char *message;
 
 	va_start(args, fmt);
 	xvasprintf(&message, fmt, args);
 	va_end(args);
+	if (s->primary && req != NULL)
+		copy_item_stop(req->item->copy, s);
 	if (s->primary)
 		fatal("%s", message);
 	stream_lose(s, message);
