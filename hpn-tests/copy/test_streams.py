@@ -161,6 +161,15 @@ def test_rate_limit_is_for_all_streams(place, direction, what):
 
 
 # Streams that are no good
+def test_existing_target_is_written_over_several_streams(large):
+    """scp writes in place: only its time tells that it changes."""
+    large.dest.write_bytes(content(SIZE, 2))
+    made_long_ago(large.dest)
+    assert large.copy("scp", "put", "-l80000") == (0, "")
+    assert digests(large.dest) == digests(large.source)
+    assert sum(n != 0 for n in large.moved()) > 1
+
+
 
 # What the server of further streams does, and the first one's
 SERVERS = {

@@ -115,7 +115,7 @@ file_take_range(struct file *f, struct part *p, uint64_t *offset)
 	}
 	/* Streams that share a file leave work for each other. */
 	if (f->moved != NULL && p->asked >= FILE_SPAN / 2 /
-	    f->item.copy->nstreams)
+	    f->item.copy->sharing)
 		return 0;
 	if (p->at == p->end && !next_chunk(f, p))
 		return 0;

@@ -48,10 +48,9 @@ u_int copy_streams = 1;		/* -X streams= */
  * primary: a name may stand for several machines.
  *
  * A download compares the attributes of a source from the stream with those
- * from the primary.
- *
- * An upload watches a target that the primary is changing: the stream has to
- * see it grow, but never beyond what the primary sees.
+ * from the primary. An upload watches a target that the primary is changing:
+ * its measure is its size, and its time while it is being written. The stream
+ * has to see this grow, but never beyond what the primary sees.
  */
 struct further {
 	struct item item;	/* of the check; must be the first field */
@@ -59,8 +58,9 @@ struct further {
 	double pause_s;		/* time before the last poll */
 	u_int targets, looks;	/* targets before, and polls of this one */
 	u_int wrong;		/* invalid polls */
-	uint64_t first, last;	/* bytes of the target that the stream saw */
-	uint64_t primary;	/* bytes that the primary saw before `last` */
+	int is_written;		/* 1: the time of the target counts */
+	uint64_t first, last;	/* measures that the stream saw */
+	uint64_t primary;	/* measure that the primary saw before `last` */
 
 	struct stream *s;
 	struct sftp_conn conn;
@@ -248,10 +248,14 @@ decide(struct further *x, int same)
 	x->s->since_s = monotime_double();
 }
 
-/*
- * Handles the primary's poll, after the stream's: did the target change? A
- * missing target has no bytes.
- */
+/* Returns a target's measure, which is 0 if it is missing. */
+static uint64_t
+measure(const struct further *x, const struct reply *reply)
+{
+	return reply->a.size + (x->is_written ? reply->a.mtime : 0);
+}
+
+/* Handles the primary's poll, after the stream's: did the target change? */
 static void
 got_primary(struct request *req, struct reply *reply)
 {
@@ -261,7 +265,7 @@ got_primary(struct request *req, struct reply *reply)
 
 	if (x->s->state != STREAM_UNCHECKED)
 		return;
-	x->primary = reply->a.size;
+	x->primary = measure(x, reply);
 	wrong = x->last < before || x->last > x->primary;
 	if (x->looks++ == 0)
 		x->first = x->last;
@@ -283,7 +287,7 @@ got_target(struct request *req, struct reply *reply)
 
 	if (reply->lost)
 		return;
-	x->last = reply->a.size;
+	x->last = measure(x, reply);
 	copy_send(x->item.copy->streams[0], &x->item, SSH2_FXP_STAT,
 	    got_primary, &(struct body){ .path = x->item.dst });
 }
@@ -356,6 +360,7 @@ look(struct copy *copy, struct further *x)
 			return;
 		x->item.dst = xstrdup(is_put ? item->dst : item->src);
 		x->item.a = item->a;
+		x->is_written = item->state == ITEM_ACTIVE;
 	}
 	copy_send(x->s, &x->item, SSH2_FXP_STAT,
 	    is_put ? got_target : got_source,
@@ -451,6 +456,9 @@ copy_more_tend(struct copy *copy)
 		copy->no_more = start(copy, more) == -1;
 	while (copy->nstreams <= more->n)
 		join(copy, &more->further[copy->nstreams - 1]);
-	for (i = 0; i < more->n; i++)
+	copy->sharing = 1;
+	for (i = 0; i < more->n; i++) {
 		tend(copy, &more->further[i]);
+		copy->sharing += more->further[i].s->state == STREAM_UP;
+	}
 }

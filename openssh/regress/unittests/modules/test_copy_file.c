@@ -86,7 +86,7 @@ begin(struct world *w, uint64_t size, u_int seed)
 	w->size = size;
 	w->there = xcalloc(size / BLOCK + 1, 1);
 	w->copy.kind = COPY_GET;
-	w->copy.nstreams = w->copy.most = STREAMS;
+	w->copy.nstreams = w->copy.most = w->copy.sharing = STREAMS;
 	TAILQ_INIT(&w->copy.sending);
 	for (i = 0; i < STREAMS; i++) {
 		w->stream[i].index = i;
