@@ -112,12 +112,9 @@ def test_installed_sshd_lets_a_user_in(tmp_path):
         {prefix}/sbin/sshd -D -o PidFile=none -o StrictModes=no \\
             -o AuthorizedKeysFile={tmp_path}/key.pub &
         pid=$!
-        for i in $(seq 100); do
-            ss -Htln 'sport = :2222' | grep -q . && break
-            sleep 0.1
-        done
         {prefix}/bin/ssh -p 2222 -i {tmp_path}/key -n \\
             -o UserKnownHostsFile=/dev/null -o StrictHostKeyChecking=no \\
+            -o ConnectionAttempts=100 \\
             root@127.0.0.1 'echo in; readlink /proc/$PPID/exe' || s=$?
         kill $pid
         exit ${{s:-0}}

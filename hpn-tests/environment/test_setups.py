@@ -148,7 +148,7 @@ def test_sessions_survive_a_hangup_of_sshd(place):
 # It lets nothing pass of a connection that it has not seen begin
 FIREWALL = """table inet t { chain c {
     type filter hook input priority 0; policy drop;
-    ct state established accept; ct state new tcp flags syn accept; }; }"""
+    ct mark 1 accept; ct state new tcp flags syn ct mark set 1 accept; }; }"""
 
 EXPIRY_S = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established"
 
@@ -157,11 +157,11 @@ EXPIRY_S = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established"
 @pytest.mark.parametrize("forget", ["conntrack -F", f"echo 1 > {EXPIRY_S}"],
                          ids=["flush", "expiry"])
 def test_connection_that_a_firewall_forgets_ends(place, tree, forget):
-    """No end is told. The next connection is let in."""
+    """Both ends notice and say so. The next connection is let in."""
     for name in ("conntrack", "nft"):
         if not shutil.which(name):
             pytest.skip(f"no {name}")
-    place.sshd(OURS)
+    sshd = place.sshd(tree, "ClientAliveInterval 3")
     done = place.run(["sh", "-ec", f"conntrack -L; nft '{FIREWALL}'"],
                      root=True)
     if "not supported" in done.stderr:
@@ -179,6 +179,8 @@ def test_connection_that_a_firewall_forgets_ends(place, tree, forget):
     said = ssh.communicate("y\n", timeout=100)
     assert said[0] == "" and "Timeout, server 127.0.0.1 not respond" in said[1]
     assert ssh.returncode == 255
+    wait_until("sshd's timeout",
+               lambda: "Timeout, client not responding" in read(sshd.log))
     place.as_root(f"echo 1000 > {EXPIRY_S}")
     assert place.still_serves()
 

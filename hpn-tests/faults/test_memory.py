@@ -6,13 +6,12 @@ import contextlib
 import os
 import re
 import subprocess
-import time
 
 import pytest
 
 from chaos import (FRONT, LOST, SIZE, TREES, Ends, Relay,       # noqa: F401
                    each, place, record, slow, some_line, wait_until)
-from loopback import HOST, read, status_kib
+from loopback import HOST, STOPPED, read, stands_still, status_kib
 
 KIB, MIB = 1 << 10, 1 << 20
 CGROUP = "/sys/fs/cgroup"
@@ -45,7 +44,6 @@ def test_failed_allocations_end_only_their_copy(place, who, limited, tool,
     assert place.still_serves()
 
 
-STOPPED = "while kill -0 $PPID 2>/dev/null; do sleep 0.1; done"
 NO_MEMORY = ("allocation failed|[Oo]ut of memory|[Cc]annot allocate|"
              "could not allocate")
 
@@ -156,7 +154,8 @@ def test_stopped_readers_fit_into_a_cgroup(cgroup, place):
     sessions = wait_until("the logins", lambda: serving(place, ends))
     before = [status_kib(pid, "VmRSS") for pid in sessions]
     wait_until("all to have stopped", lambda: not place.processes("head") and
-               place.processes("sleep") and still(sessions))
+               place.processes("sleep") and
+               all(map(stands_still, sessions + place.processes("ssh"))))
     grown = [status_kib(pid, "VmRSS") - b
              for pid, b in zip(sessions, before)]
     print(f"MiB that came for each reader: {[g >> 10 for g in grown]}, "
@@ -182,10 +181,3 @@ def serving(place, ends):
     users = [pid for pid in sorted(pids) if int(read(
         f"/proc/{pid}/stat").rsplit(")")[-1].split()[1]) in pids]
     return users if len(users) == READERS else None
-
-
-def still(pids):
-    """Whether nothing comes any more."""
-    before = [status_kib(pid, "VmRSS") for pid in pids]
-    time.sleep(3)
-    return before == [status_kib(pid, "VmRSS") for pid in pids]

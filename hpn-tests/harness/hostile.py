@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from loopback import (HOST, OURS, PORT, USER, Peak, read, stands_still,
-                      status_kib, wait_until, wire_name)
+from loopback import (HOST, OURS, PORT, STOPPED, USER, Peak,  # noqa: F401
+                      read, stands_still, status_kib, wait_until, wire_name)
 
 paramiko = pytest.importorskip("paramiko")
 
@@ -29,9 +29,6 @@ MSG_PING, MSG_PONG = 192, 193
 BOUNDED = wire_name("BDP_BOUNDED_INPUT").encode()
 PROBE = b"keepalive@openssh.com"
 
-# A reader that has stopped, and goes when sshd does. Its parent is another
-# process then; that one's pid may be a third one's by now.
-STOPPED = "while grep -qx \"PPid:.$PPID\" /proc/$$/status; do sleep 0.1; done"
 ZERO = bytes(PACKET)
 
 

@@ -96,6 +96,11 @@ def program(path, script):
     return str(path)
 
 
+# A reader that has stopped, and goes when sshd does. Its parent is another
+# process then; that one's pid may be a third one's by now.
+STOPPED = "while grep -qx \"PPid:.$PPID\" /proc/$$/status; do sleep 0.1; done"
+
+
 def wait_until(what, condition, timeout_s=300):
     """What the condition returned, once it is true."""
     end_s = time.monotonic() + timeout_s

@@ -107,6 +107,11 @@ class Transfer:
     def samples(self):
         return [json.loads(line) for line in self.read("samples").splitlines()]
 
+    def shared_s(self):
+        """Seconds from when the connection that is shared was there."""
+        return self.result["start_s"] + self.result["seconds"] - \
+            float(self.read("shared"))
+
     def goodput(self, after_s=0.0):
         return self.series.goodput(after_s)
 

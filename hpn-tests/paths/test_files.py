@@ -68,7 +68,7 @@ def whole(path, shape, direction, **fields):
 
 
 @scenarios(*((f"files-64k-{direction}", "netem", None,
-              whole("1g-200ms", [20, 50, 65536], direction))
+              {"tree": whole("1g-200ms", [20, 50, 65536], direction)["tree"]})
              for direction in ("get", "put")))
 def test_middle_files_have_the_paths_rate(scene, measured):
     """1,000 of 64 KiB: 30 round trips, and the time that their bytes take."""

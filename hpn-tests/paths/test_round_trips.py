@@ -60,9 +60,7 @@ def shared(**fields):
 def test_shared_command_takes_one_round_trip(scene, measured):
     """To our sshd, as with stock's ssh to stock's"""
     def trips(key):
-        done = scene[key]
-        return (done.result["start_s"] + done.result["seconds"] -
-                float(done.read("shared"))) / RTT_S
+        return scene[key].shared_s() / RTT_S
 
     measured.at_most("to ours", trips("ours"), 1.1, "{:.2f}")
     measured.at_most("to stock", trips("to_stock"), trips("stock") + 0.05,

@@ -73,10 +73,6 @@ def test_streams_multiply_goodput_under_loss(scene, measured):
 def test_sessions_multiply_goodput_at_stock(scene, measured):
     """Eight sessions of one connection, which is there, each have a window of
     2 MiB at a stock server."""
-    def took_s(key):
-        done = scene[key]
-        return (done.result["start_s"] + done.result["seconds"] -
-                float(done.read("shared")))
-
     measured.at_least("goodput of eight, of that of one",
-                      took_s("one") / took_s("eight"), 6, "{:.2f}")
+                      scene["one"].shared_s() / scene["eight"].shared_s(), 6,
+                      "{:.2f}")
