@@ -23,7 +23,8 @@ def test_pipe_gets_stocks_error(place, tool):
     said = []
     for streams in (1, 4):
         with open(place.path / "out", "wb") as out, \
-                subprocess.Popen(["cat", place.dest], stdout=out):
+                subprocess.Popen(["timeout", "300", "cat", place.dest],
+                                 stdout=out):
             said.append(place.copy(tool, "get", SLOW, streams=streams))
         assert stat.S_ISFIFO(os.stat(place.dest).st_mode)
         assert place.source.read_bytes().startswith(

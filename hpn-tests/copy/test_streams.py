@@ -133,6 +133,7 @@ def test_copy_is_shorter_until_it_is_whole(place, direction, streams, gaps):
         shorter += before < LARGE
         if before >= LARGE:
             break
+        time.sleep(0.01)
     assert shorter > 3
     # The last chunk may be under way.
     wait_for(lambda: place.dest.stat().st_size == LARGE)
@@ -379,8 +380,7 @@ def test_the_meter_tells_of_a_stall(large, direction, streams):
         try:
             wait_for(lambda: re.search(r"\d%", out.read_text()) and
                      len(large.pids()) == streams)
-            for pid in large.pids():
-                os.kill(pid, signal.SIGSTOP)
+            kill(large.pids(), signal.SIGSTOP)
             wait_for(lambda: "- stalled -" in out.read_text())
         finally:
             for pid in large.pids():
@@ -396,7 +396,7 @@ def test_the_meter_tells_of_a_stall(large, direction, streams):
                                       (5 * MIB, False)])
 def test_source_may_grow_but_not_shrink(large, direction, by, gone):
     """Nor vanish. What it grew by is copied, too."""
-    client = begin(large, "scp", direction, "-l160000")
+    client = begin(large, "scp", direction, "-l80000")
     wait_for(lambda: large.dest.exists() and large.dest.stat().st_size > MIB)
     with open(large.source, "ab") as f:
         if by > 0:
@@ -428,12 +428,14 @@ def test_sparse_file_arrives_whole(place):
 @BOTH
 def test_interruption_ends_all_streams(large, tool, direction):
     """^C, to the whole group as from a terminal."""
-    large.serve(until="pids==4")
+    large.serve(until="ended==1")
+    (large.path / "ended").touch()
     client = begin(large, tool, direction, "-l80000")
     wait_for(lambda: len(large.pids()) == 4)
     time.sleep(0.5)
     os.killpg(client.pid, signal.SIGINT)
     client.stdin.close()
+    (large.path / "ended").write_text("\n")
     assert client.wait(timeout=60) > 0
     client.stderr.close()
     wait_for(lambda: not any(os.path.exists(f"/proc/{pid}")
@@ -448,7 +450,7 @@ def test_resume_sends_what_is_missing(place, direction, who):
     """And 64 MiB more, at most."""
     size, least = 160 * MIB, 96 * MIB
     place.source.write_bytes(content(size))
-    client = begin(place, "scp", direction, "-l400000")
+    client = begin(place, "scp", direction, "-l240000")
     wait_for(lambda: place.dest.exists() and
              place.dest.stat().st_blocks * 512 >= least)
     kill([client.pid] if who == "client" else place.pids())

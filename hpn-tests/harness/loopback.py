@@ -170,7 +170,8 @@ class Peak:
         self.thread.start()
 
     def watch(self):
-        while not self.done.wait(0.002):
+        while not self.done.wait(0.002) and os.path.exists(
+                f"/proc/{self.pid}"):
             self.look()
 
     def look(self):
@@ -374,7 +375,10 @@ class Relay:
 
     def next(self):
         """What it says next; None: nothing, it has ended."""
+        limit = threading.Timer(600, self.process.kill)
+        limit.start()
         line = self.process.stdout.readline()
+        limit.cancel()
         return json.loads(line) if line else None
 
     def go_on(self):

@@ -41,6 +41,7 @@ class Place:
         self.path = path
         self.source, self.dest = path / "source", path / "dest"
         self.server = path / "server"
+        self.clients = []               # of begin()
         self.serve()
 
     def serve(self, first="", more="", server=SERVER, until=""):
@@ -53,7 +54,7 @@ class Place:
             if mkdir first 2>/dev/null; then late='{late}'; {first}
             else late=; {more}
             fi
-            exec $late {shlex.quote(server)} -e -l debug \\
+            exec $late {server} -e -l debug \\
                 2>> {shlex.quote(str(self.path / "log"))}""")
 
     def argv(self, tool, direction, source, dest, *options, streams=4):
@@ -96,7 +97,11 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path):
-    return Place(tmp_path)
+    here = Place(tmp_path)
+    yield here
+    for client in here.clients:
+        if client.poll() is None:       # its test has failed
+            kill([client.pid, *here.pids()])
 
 
 @pytest.fixture
@@ -215,6 +220,7 @@ def begin(place, tool, direction, *options, **kw):
     client = subprocess.Popen(
         list(map(str, argv)), stdin=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, process_group=0, preexec_fn=hears_interrupts)
+    place.clients.append(client)
     client.stdin.write(batch)
     client.stdin.flush()
     return client

@@ -217,10 +217,14 @@ def test_idle_connections_cost_what_stocks_do(place):       # noqa: F811
         pytest.skip(f"no {NEEDS_KIB >> 20} GiB of memory")
     found = idle(place, IDLE, ["-N"], "User child is on pid")
     kib = memory_kib(found, IDLE)
-    before = [sum(map(cpu_ticks, pids)) for pids in found.values()]
-    time.sleep(IDLE_S)
-    used = [sum(map(cpu_ticks, pids)) - b
-            for pids, b in zip(found.values(), before)]
+    def used_in(seconds):
+        before = [sum(map(cpu_ticks, pids)) for pids in found.values()]
+        time.sleep(seconds)
+        return [sum(map(cpu_ticks, pids)) - b
+                for pids, b in zip(found.values(), before)]
+
+    wait_until("all to have begun", lambda: used_in(2) == [0, 0])
+    used = used_in(IDLE_S)
     print(f"{IDLE_S} s idle, CPU ticks of stock, ours: {used}")
     # Both do nothing. The kernel counts in ticks (10 ms), and charges what a
     # tick finds running: 2 % of nothing is less than it can tell
