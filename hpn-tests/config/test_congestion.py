@@ -41,6 +41,7 @@ def test_first_name_that_the_kernel_has_counts(place, ssh, sshd, client,
     assert ends == {"client": client or before, "server": server or before}
     assert words(done).strip() == said.format(before)
     assert logged.format(before) in read(log)
+    assert ("TCPCongestion" in read(log)) == (logged != "")
 
 
 def test_nothing_is_set_through_a_pipe(place):

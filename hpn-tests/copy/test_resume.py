@@ -306,17 +306,6 @@ def test_check_file_is_bounded(tmp_path, session):
     assert check(session.open("/dev/zero"), "sha256", 0, 0, 0) == FAILURE
 
 
-def test_check_file_gives_its_memory_back(tmp_path, session):
-    (tmp_path / "file").write_bytes(b"x")
-    handle, data = session.open(tmp_path / "file"), []
-    for _ in range(2):
-        for _ in range(50):
-            session.check(handle, "sha256", 0, 1, 0)
-            session.check(handle, "sha256", 0, 1, 1)        # too small
-        data.append(status_kib(session.process.pid, "VmData"))
-    assert data[1] - data[0] < 1024, data
-
-
 @read_only_too("options")
 @pytest.mark.parametrize("end", ["both", "stdin", "stdout"])
 def test_digests_end_with_their_client(tmp_path, end, options):

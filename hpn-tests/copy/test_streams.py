@@ -161,7 +161,6 @@ def test_rate_limit_is_for_all_streams(place, direction, what):
     assert len(place.pids()) == 4
 
 
-# Streams that are no good
 def test_existing_target_is_written_over_several_streams(large):
     """scp writes in place: only its time tells that it changes."""
     large.dest.write_bytes(content(SIZE, 2))
@@ -171,6 +170,7 @@ def test_existing_target_is_written_over_several_streams(large):
     assert sum(n != 0 for n in large.moved()) > 1
 
 
+# Streams that are no good
 
 # What the server of further streams does, and the first one's
 SERVERS = {
@@ -212,17 +212,18 @@ def test_read_only_files_survive_a_lost_stream(place, direction):
                 until="pids==4")
     assert place.copy("scp", direction, "-l160000", "-p") == (0, "")
     assert entries(place.dest) == entries(place.source)
+    assert len(place.pids()) == 4
 
 
 @pytest.mark.parametrize("tool,direction", [
     ("scp", "get"), ("scp", "put"), ("sftp", "put")])
 def test_copy_needs_no_fsetstat(large, tool, direction):
     """It says what one over one stream says."""
-    server = f"exec {SERVER} -e -l debug -P fsetstat 2>> log"
-    large.serve(first=server, more=server)
     said = []
     for streams in (1, 4):
+        large.serve(server=f"{SERVER} -P fsetstat", until=f"pids=={streams}")
         said.append(large.copy(tool, direction, SLOW, streams=streams))
+        assert len(large.pids()) == streams
         assert digests(large.dest) == digests(large.source)
         large.dest.unlink()
     assert said[0] == said[1] and said[0][0] == 0
@@ -312,23 +313,12 @@ def test_another_machines_files_stay_out(place, direction, what):
             shutil.copytree(place.source, other / name)
             (other / name / "only").write_bytes(b"other")
     before = digests(other)
-    place.serve(more=ANOTHER)
+    place.serve(more=ANOTHER, until="log=opened=2")
     assert place.copy("scp", direction, "-l80000", dest="dest",
                       source="source/." if what == "tree" else "source") == \
         (0, "")
     assert digests(place.dest) == digests(place.source)
     assert digests(other) == before
-
-
-@BOTH
-@pytest.mark.parametrize("what", ["file", "tree"])
-def test_others_copy_what_lost_streams_had(place, direction, what):
-    fill(place, what)
-    place.serve(until="killed==1")
-    (place.path / "killed").touch()
-    client = begin(place, "scp", direction, "-l160000")
-    wait_for(lambda: len(place.pids()) == 4 and place.sent() > SIZE / 2)
-    assert client.poll() is None
     assert (place.path / "log").read_text().count("session opened") > 1
 
 
@@ -360,6 +350,17 @@ def test_lost_connection_leaves_no_gap(large):
     assert client.returncode == 255
     there = large.dest.read_bytes()
     assert len(there) < SIZE and whole.startswith(there)
+
+
+@BOTH
+@pytest.mark.parametrize("what", ["file", "tree"])
+def test_others_copy_what_lost_streams_had(place, direction, what):
+    fill(place, what)
+    place.serve(until="killed==1")
+    (place.path / "killed").touch()
+    client = begin(place, "scp", direction, "-l160000")
+    wait_for(lambda: len(place.pids()) == 4 and place.sent() > SIZE / 2)
+    assert client.poll() is None
     kill(place.pids()[1:3])
     (place.path / "killed").write_text("\n")
     error = client.communicate(timeout=100)[1]
@@ -383,8 +384,7 @@ def test_the_meter_tells_of_a_stall(large, direction, streams):
             kill(large.pids(), signal.SIGSTOP)
             wait_for(lambda: "- stalled -" in out.read_text())
         finally:
-            for pid in large.pids():
-                os.kill(pid, signal.SIGCONT)
+            kill(large.pids(), signal.SIGCONT)
         assert client.wait(100) == 0
     assert digests(large.dest) == digests(large.source)
 
@@ -418,7 +418,9 @@ def test_sparse_file_arrives_whole(place):
     with open(place.source, "wb") as f:
         f.truncate(SIZE)
         f.write(b"x")
+    place.serve(until="pids==4")
     assert place.copy("scp", "put", SLOW) == (0, "")
+    assert len(place.pids()) == 4
     assert filecmp.cmp(place.source, place.dest, shallow=False)
 
 
@@ -431,11 +433,10 @@ def test_interruption_ends_all_streams(large, tool, direction):
     large.serve(until="ended==1")
     (large.path / "ended").touch()
     client = begin(large, tool, direction, "-l80000")
-    wait_for(lambda: len(large.pids()) == 4)
-    time.sleep(0.5)
+    wait_for(lambda: len(large.pids()) == 4 and large.dest.exists())
     os.killpg(client.pid, signal.SIGINT)
-    client.stdin.close()
     (large.path / "ended").write_text("\n")
+    client.stdin.close()
     assert client.wait(timeout=60) > 0
     client.stderr.close()
     wait_for(lambda: not any(os.path.exists(f"/proc/{pid}")

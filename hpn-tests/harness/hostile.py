@@ -75,7 +75,8 @@ class Hostile(paramiko.Transport):
         self.messages = self.packetizer.read_message
         self.packetizer.read_message = self.listen
         self.daemon = True
-        self.deadline = threading.Timer(PATIENCE_S, self.close)
+        self.gave_up = False
+        self.deadline = threading.Timer(PATIENCE_S, self.give_up)
         self.deadline.daemon = True
         self.deadline.start()
 
@@ -93,11 +94,16 @@ class Hostile(paramiko.Transport):
         self.default_window_size = window
         self.default_max_packet_size = packet
 
+    def give_up(self):
+        self.gave_up = True
+        self.close()
+
     def is_answered(self, timeout_s=60):
         """Whether the peer still answers a request that it doesn't know."""
         self.completion_event = threading.Event()
         self.say(MSG_GLOBAL_REQUEST, b"unknown@example.com", Raw(b"\1"))
-        return self.completion_event.wait(timeout_s)
+        # The end of the connection sets it, too
+        return self.completion_event.wait(timeout_s) and self.is_active()
 
     def say(self, message, *fields):
         m = paramiko.Message()
@@ -153,10 +159,9 @@ class Hostile(paramiko.Transport):
                 if not self.is_active():
                     break
                 self.say(*message)
-        end_s = time.monotonic() + PATIENCE_S
-        while self.is_active() and time.monotonic() < end_s:
+        while self.is_active():
             time.sleep(0.01)
-        return not self.is_active()
+        return not self.gave_up
 
 
 def is_full(place, pid, source):

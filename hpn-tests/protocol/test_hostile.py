@@ -164,6 +164,7 @@ def test_bad_extension_is_refused_or_ignored(place, end, name):
         assert ("peer's buffers are bounded" in here.log()) == (name == "twice")
         here.finish()
     else:
+        assert here.peer.send_until_it_ends([])
         here.finish(255)
         assert word in here.log(), here.log()[-2000:]
 

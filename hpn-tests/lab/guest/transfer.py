@@ -65,7 +65,9 @@ def kill(spec):
     names = {"client": ("ssh",), "server": ("sshd-session",)}
     wait_until("the moment to kill", lambda: sampler.arrived(spec) >=
                spec["kill"]["at"], timeout_s=600)
-    for pid, _ in running(names[spec["kill"]["end"]]):
+    pids = [pid for pid, _ in running(names[spec["kill"]["end"]])]
+    assert pids
+    for pid in pids:
         os.kill(pid, signal.SIGKILL)
 
 
@@ -73,6 +75,7 @@ def hold_process(spec, seconds):
     """Stops the receiving process for so long."""
     names = {"get": ("ssh",), "put": ("sshd-session",)}[spec["direction"]]
     pids = [pid for pid, _ in running(names)]
+    assert pids
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     time.sleep(seconds)
@@ -154,8 +157,8 @@ def digests(spec):
     """SHA-256 of what arrived, of each channel; of a tree, what differs."""
     if "tree" in spec:
         return subprocess.run(["diff", "-r", tools.SOURCE, tools.COPY],
-                              capture_output=True,
-                              text=True).stdout.splitlines()
+                              stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.STDOUT).stdout.splitlines()
     if spec["tool"] in ("raw", "ssh"):
         return [read(tools.series_path(i) + ".sha256").decode()
                 for i in range(spec.get("channels", 1))]
