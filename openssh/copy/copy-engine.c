@@ -163,7 +163,7 @@ is_busy(const struct copy *copy)
 
 	for (i = 0; i < copy->nstreams; i++) {
 		s = copy->streams[i];
-		if ((s->primary || s->state == STREAM_UP) &&
+		if ((s->copy != NULL || s->state == STREAM_UP) &&
 		    (s->outstanding != 0 || sshbuf_len(s->out) != 0))
 			return 1;
 	}
@@ -265,9 +265,9 @@ run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 	}
 	TAILQ_INIT(&copy.sending);
 	TAILQ_INIT(&copy.writers);
-	copy.streams[0] = stream_new(conn, 0, 1);
+	copy.streams[0] = stream_new(conn, 0, &copy);
 	if (copy.kind == COPY_CROSS) {
-		copy.streams[copy.nstreams++] = stream_new(to, 1, 1);
+		copy.streams[copy.nstreams++] = stream_new(to, 1, &copy);
 		copy.open_limit = open_limit(to, copy.open_limit);
 		copy.most = 1;
 	}
@@ -278,7 +278,7 @@ run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 	loop(&copy);
 	failed = copy.root->failed || interrupted;
 	for (i = 0; i < copy.nstreams; i++) {
-		if (copy.streams[i]->primary)
+		if (copy.streams[i]->copy != NULL)
 			stream_free(copy.streams[i]);
 		/* Replies to a freed item could not be handled. */
 		else if (copy.streams[i]->outstanding != 0)

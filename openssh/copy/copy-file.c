@@ -298,7 +298,7 @@ file_stop(struct item *item, const struct stream *lost)
 {
 	struct file *f = file_of(item);
 
-	if (lost == NULL || !lost->primary)
+	if (lost == NULL || lost->copy == NULL)
 		file_advance(f);
 	/* The program ends: nothing stays after a gap. */
 	else if (f->many && f->fd != -1 && file_kind(f) == COPY_GET)

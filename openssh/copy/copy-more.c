@@ -400,7 +400,7 @@ start(struct copy *copy, struct copy_more *more)
 	x->conn.more = NULL;
 	sftp_inflight_init(&x->conn.depth, first->depth.fixed,
 	    first->depth.cw.base, first->depth.most, monotime_double());
-	x->s = stream_new(&x->conn, ++more->n, 0);
+	x->s = stream_new(&x->conn, ++more->n, NULL);
 	x->s->limited = copy->streams[0]->conn;
 	debug("stream %u is started", x->s->index);
 	return 0;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,14 +57,14 @@ put(int r)
 }
 
 struct stream *
-stream_new(struct sftp_conn *conn, u_int index, int primary)
+stream_new(struct sftp_conn *conn, u_int index, struct copy *copy)
 {
 	struct stream *s = xcalloc(1, sizeof(*s));
 
 	s->conn = conn;
 	s->index = index;
-	s->primary = primary;
-	s->state = primary ? STREAM_UP : STREAM_OPENING;
+	s->copy = copy;
+	s->state = copy != NULL ? STREAM_UP : STREAM_OPENING;
 	s->limited = conn;
 	if ((s->out = sshbuf_new()) == NULL)
 		fatal_f("sshbuf_new failed");
@@ -71,7 +72,7 @@ stream_new(struct sftp_conn *conn, u_int index, int primary)
 	RB_INIT(&s->requests);
 	set_nonblock(conn->fd_in);
 	set_nonblock(conn->fd_out);
-	if (primary)
+	if (copy != NULL)
 		return s;
 	put(sshbuf_put_u32(s->out, 1 + 4));
 	put(sshbuf_put_u8(s->out, SSH2_FXP_INIT));
@@ -139,17 +140,16 @@ stream_lose(struct stream *s, const char *why)
 static int
 broken(struct stream *s, const char *fmt, ...)
 {
-	struct request *req = RB_MIN(requests_by_id, &s->requests);
 	va_list args;
 	char *message;
 
 	va_start(args, fmt);
 	xvasprintf(&message, fmt, args);
 	va_end(args);
-	if (s->primary && req != NULL)
-		copy_item_stop(req->item->copy, s);
-	if (s->primary)
+	if (s->copy != NULL) {
+		copy_item_stop(s->copy, s);
 		fatal("%s", message);
+	}
 	stream_lose(s, message);
 	free(message);
 	return -1;
@@ -164,16 +164,15 @@ show_and_limit(struct stream *s, struct bwlimit *limit, size_t len)
 		bandwidth_limit(limit, len);
 }
 
-/*
- * Like write(2). Secondary streams are sockets: if one closes, the copy
- * continues, without a SIGPIPE.
- */
+/* Like write(2), but without a SIGPIPE if the descriptor is a socket. */
 static ssize_t
 send_bytes(const struct stream *s, const void *p, size_t len)
 {
 #ifdef MSG_NOSIGNAL
-	if (!s->primary)
-		return send(s->conn->fd_out, p, len, MSG_NOSIGNAL);
+	ssize_t n = send(s->conn->fd_out, p, len, MSG_NOSIGNAL);
+
+	if (n != -1 || errno != ENOTSOCK)
+		return n;
 #endif
 	return write(s->conn->fd_out, p, len);
 }
@@ -191,6 +190,11 @@ stream_write(struct stream *s)
 			continue;
 		if (n == -1 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return 0;
+		if (n == -1 && errno == EPIPE && s->copy != NULL) {
+			copy_item_stop(s->copy, s);
+			raise(SIGPIPE);
+			errno = EPIPE;	/* SIGPIPE is ignored */
+		}
 		if (n == -1)
 			return broken(s, "Couldn't send packet: %s",
 			    strerror(errno));

@@ -61,8 +61,8 @@ enum stream_state {
 
 struct stream {
 	struct sftp_conn *conn;
+	struct copy *copy;	/* of a primary, whose loss is fatal, or NULL */
 	u_int index;		/* in copy->streams */
-	int primary;		/* 1: its loss is fatal */
 	enum stream_state state;
 	struct sshbuf *out;	/* unsent requests */
 	u_char *in;		/* STREAM_IN bytes: unhandled replies */
@@ -79,11 +79,12 @@ struct stream {
 };
 
 /*
- * Returns the stream of a session. The session's descriptors do not block until
- * stream_free(). An additional stream sends SSH_FXP_INIT, and is open when its
- * server has sent SSH_FXP_VERSION.
+ * Returns the stream of a session: the primary of `copy`, or, if that is NULL,
+ * an additional one, which sends SSH_FXP_INIT and is open when its server has
+ * sent SSH_FXP_VERSION. The descriptors do not block until stream_free().
  */
-struct stream *stream_new(struct sftp_conn *conn, u_int index, int primary);
+struct stream *stream_new(struct sftp_conn *conn, u_int index,
+	    struct copy *copy);
 
 /* Frees a stream without outstanding requests. NULL is fine. */
 void	 stream_free(struct stream *s);

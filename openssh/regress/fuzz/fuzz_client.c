@@ -1337,6 +1337,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	if (freopen("/dev/null", "w", stdout) == NULL)
 		abort();
+	(void)signal(SIGPIPE, SIG_IGN);
 	scratch_directory();
 	make_tree("src", 0);
 	make_tree("other", 1);

@@ -215,11 +215,35 @@ copy(uint64_t size, u_int most, u_int losses, u_int seed)
 	free(w);
 }
 
+/* Returns the bytes that one stream requests if so many are used. */
+static uint64_t
+share(u_int used)
+{
+	struct world *w = xcalloc(1, sizeof(*w));
+	struct part *p = &w->f.part[0];
+	uint64_t offset;
+	size_t len;
+
+	begin(w, FILE_LARGE * 2, 1);
+	w->copy.sharing = used;
+	while ((len = file_take_range(&w->f, p, &offset)) != 0)
+		p->asked += len;
+	len = p->asked;
+	end(w);
+	free(w);
+	return len;
+}
+
 void
 test_copy_file(void)
 {
 	u_int i;
 
+	TEST_START("copy-file: streams that are used share what is in flight");
+	ASSERT_U64_GE(share(1), FILE_SPAN / 2);
+	ASSERT_U64_LT(share(4), FILE_SPAN / 4);
+	ASSERT_U64_GE(share(4), FILE_SPAN / 8);
+	TEST_DONE();
 	TEST_START("copy-file: each range once, whatever the order");
 	for (i = 0; i < 4; i++)
 		copy(FILE_LARGE + i * 1000003, 8 + 90 * i, 0, i + 1);

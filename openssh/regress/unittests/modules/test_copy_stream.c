@@ -52,7 +52,7 @@ begin(int primary)
 	conn.msg_id = 7;
 	sftp_inflight_init(&conn.depth, 0, SFTP_INFLIGHT_BASE,
 	    SFTP_INFLIGHT_MAX, 1);
-	s = stream_new(&conn, 1, primary);
+	s = stream_new(&conn, 1, primary ? &copy : NULL);
 	s->state = STREAM_UP;
 	taken = statuses = lost = 0;
 }
