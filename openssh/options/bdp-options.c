@@ -11,9 +11,6 @@
 #include <strings.h>
 
 #include "bdp-options.h"
-#include "log.h"
-#include "ssherr.h"
-#include "sshbuf.h"
 #include "xmalloc.h"
 
 void

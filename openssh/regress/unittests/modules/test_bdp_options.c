@@ -19,8 +19,6 @@
 
 #include "bdp-options.h"
 #include "log.h"
-#include "ssherr.h"
-#include "sshbuf.h"
 #include "tcp-congestion.h"
 #include "packet.h"
 #include "channels.h"
