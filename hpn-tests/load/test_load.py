@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -156,22 +157,15 @@ def test_connections_move_data_at_once(place):                 # noqa: F811
     for _ in range(MOVERS):
         with open(place.path("data"), "rb") as f:
             running.append(place.start(
-                place.ssh(HOST, "cat"), stdin=f,
-                stdout=subprocess.PIPE))
-    wanted, found = hashlib.sha256(data).digest(), []
+                place.ssh(HOST, "cat"), stdin=f, stdout=subprocess.PIPE))
 
     def take(process):
-        digest = hashlib.sha256()
-        while part := process.stdout.read1(MIB):
-            digest.update(part)
-        found.append((process.wait(), digest.digest()))
+        digest = hashlib.file_digest(process.stdout, "sha256").digest()
+        return process.wait(), digest
 
-    takers = [threading.Thread(target=take, args=(p,)) for p in running]
-    for taker in takers:
-        taker.start()
-    for taker in takers:
-        taker.join()
-    assert found == [(0, wanted)] * MOVERS
+    with ThreadPoolExecutor(MOVERS) as takers:
+        found = list(takers.map(take, running))
+    assert found == [(0, hashlib.sha256(data).digest())] * MOVERS
     is_clean(place)
     record("movers", f"{MOVERS} connections at once, {MOVED >> 20} MiB each, "
            "both ways", "whole, and nothing left behind", str(MOVERS))

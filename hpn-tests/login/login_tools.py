@@ -41,14 +41,6 @@ def authorize(place, *names):
     return f"AuthorizedKeysFile {place.path('authorized')}"
 
 
-def certify(place, name, validity, *arguments):
-    """NAME-cert.pub, by the key "ca"."""
-    if not os.path.exists(place.path("ca")):
-        key(place, "ca")
-    keygen(place, "-s", place.path("ca"), "-I", name, "-V", validity,
-           *arguments, place.path(f"{name}.pub"))
-
-
 class Prompts:
     """A program that answers prompts, and what it was asked."""
 
@@ -60,8 +52,7 @@ class Prompts:
     def taken(self):
         """What was asked since the last call."""
         said = read(self.log)
-        with open(self.log, "w"):
-            pass
+        pathlib.Path(self.log).write_text("")
         return said
 
 

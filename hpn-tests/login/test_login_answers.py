@@ -169,8 +169,7 @@ def outcome(place, tree, answers, level="INFO"):
     with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
         server.start_server(server=paramiko.ServerInterface())
     # Nothing comes any more: what ssh waits for now it waits for, for ever
-    wait_until("ssh's end", lambda: ssh.poll() is not None or
-               quiet(server, ssh))
+    wait_until("ssh's end", lambda: quiet(server, ssh))
     if ssh.poll() is not None:
         server.join(PATIENCE_S)         # it has read all that ssh sent
     server.close()

@@ -62,7 +62,6 @@ class Noting:
     def __init__(self, folder):
         self.tree, self.calls = f"{folder}/tree", f"{folder}/calls"
         os.mkdir(self.calls)
-        subprocess.run(["cp", "-a", f"{OURS}/.", self.tree], check=True)
         patched = {m for folder in ("patches", "patches/security")
                    for p in glob.glob(f"{TOP}/{folder}/*.patch")
                    for m in re.findall(r"^\+\+\+ b/(\w\S*)\.c$", read(p),
@@ -71,10 +70,8 @@ class Noting:
                    for p in glob.glob(f"{TOP}/openssh/*/*.c")}
         flags = f"CFLAGS={make_says('$(CFLAGS)')} -finstrument-functions"
         # Some that sshd doesn't have are made for nothing
-        self.objects = [f"{name}.o" for name in sorted(patched | modules)]
-        for name in self.objects:
-            os.unlink(f"{self.tree}/{name}")
-        make(self.tree, flags, *self.objects)
+        objects = [f"{name}.o" for name in sorted(patched | modules)]
+        self.ours = self.names(OURS, self.tree, objects, flags)
         subprocess.run(["cc", "-O2", "-fPIE", "-D_GNU_SOURCE",
                         f'-DCALLS_DIR="{self.calls}"', "-c", "-o",
                         f"{self.tree}/calls.o",
@@ -83,22 +80,17 @@ class Noting:
             os.unlink(f"{self.tree}/{program}")
         make(self.tree, flags, f"LIBS={make_says('$(LIBS)')} calls.o",
              *PROGRAMS)
-        self.ours = self.names(self.tree, self.objects) - \
-            self.names(self.before(folder, patched, flags),
-                       [f"{name}.o" for name in patched])
+        # The same files without our patches
+        self.ours -= self.names(STOCK, f"{folder}/stock",
+                                [f"{name}.o" for name in patched], flags)
 
     @staticmethod
-    def before(folder, patched, flags):
-        """The same files without our patches."""
-        tree = f"{folder}/stock"
-        subprocess.run(["cp", "-a", f"{STOCK}/.", tree], check=True)
-        for name in patched:
-            os.unlink(f"{tree}/{name}.o")
-        make(tree, flags, *[f"{name}.o" for name in patched])
-        return tree
-
-    @staticmethod
-    def names(tree, objects):
+    def names(source, tree, objects, flags):
+        """Of the functions of these objects, made anew in a copy of source."""
+        subprocess.run(["cp", "-a", f"{source}/.", tree], check=True)
+        for name in objects:
+            os.unlink(f"{tree}/{name}")
+        make(tree, flags, *objects)
         return {n for o in objects for _, n in functions(f"{tree}/{o}")}
 
     def ran(self, program):

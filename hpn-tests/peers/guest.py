@@ -42,12 +42,6 @@ def growth(process):
         time.sleep(max(POLL_S, (now_s - start_s) / 500))
 
 
-def goodput(rows):
-    """MB/s from when the first byte was seen to when the last was."""
-    (first_s, first), (end_s, end) = rows[0], rows[-1]
-    return (end - first) / (end_s - first_s) / 1e6
-
-
 def move(argv, digest):
     if os.path.exists(COPY):
         os.unlink(COPY)
@@ -62,11 +56,12 @@ def move(argv, digest):
     with open(COPY, "rb") as f:
         if hashlib.file_digest(f, "sha256").hexdigest() != digest:
             return {"error": "the copy differs"}
-    return {"goodput": goodput(rows)}
+    # MB/s from when the first byte was seen to when the last was
+    (first_s, first), (end_s, end) = rows[0], rows[-1]
+    return {"goodput": (end - first) / (end_s - first_s) / 1e6}
 
 
-def start_server(spec, tree, words):
-    peer = peers.ROLES[spec["role"]][spec["peer"]]
+def start_server(spec, peer, tree, words):
     if spec["role"] == "client":
         return tools.start_sshd("server", os.path.join(peers.BUILD, tree), {
             # Those that would compress, Dropbear and asyncssh, would be
@@ -97,7 +92,7 @@ def main():
               for mode in spec["modes"]}
     peer = peers.ROLES[spec["role"]][spec["peer"]]
     for tree in peers.TREES:
-        server = start_server(spec, tree, words)
+        server = start_server(spec, peer, tree, words)
         for mode in spec["modes"]:
             for direction, argv in zip(peers.DIRECTIONS, peer.modes[mode]):
                 result[mode][direction][tree] = move(

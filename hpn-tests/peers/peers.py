@@ -13,6 +13,7 @@ get is from the server to the client, put the other way round."""
 import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -102,6 +103,7 @@ PYTHON_MODES = ("sftp", "exec")
 # A thread that another wakes has to let that finish: node waits for it with
 # sched_yield(2), for ever on the lab's one CPU
 NODE = ["chrt", "--batch", "0", "node", "--single-threaded"]
+SERVE = ["serve", "{port}", "{home}/host", "{home}/user.pub"]
 JAVA = ["java", "-cp", "{cache}/mina:{cache}/mina/jars/*", "Peer"]
 
 CLIENTS = {
@@ -154,20 +156,17 @@ SERVERS = {
     "Go": Peer(
         {"sftp": openssh("{tree}")["sftp"]}, made="go",
         version=CLIENTS["Go"].version,
-        serves=["{cache}/go/peer", "serve", "{port}", "{home}/host",
-                "{home}/user.pub"]),
+        serves=["{cache}/go/peer", *SERVE]),
     "paramiko": Peer(
         openssh("{tree}"), debian=("python3-paramiko",),
-        serves=["{python}", "{here}/paramiko_peer.py", "serve", "{port}",
-                "{home}/host", "{home}/user.pub"]),
+        serves=["{python}", "{here}/paramiko_peer.py", *SERVE]),
     "asyncssh": Peer(
         openssh("{tree}"), debian=("python3-asyncssh",),
-        serves=["{python}", "{here}/asyncssh_peer.py", "serve", "{port}",
-                "{home}/host", "{home}/user.pub"]),
+        serves=["{python}", "{here}/asyncssh_peer.py", *SERVE]),
     "Apache MINA": Peer(
         openssh("{tree}"), made="mina",
         version=CLIENTS["Apache MINA"].version,
-        serves=JAVA + ["serve", "{port}", "{home}/host", "{home}/user.pub"]),
+        serves=JAVA + SERVE),
     "Dropbear": Peer(
         {"exec": openssh("{tree}")["exec"]}, debian=("dropbear-bin",),
         serves=["dropbear", *DROPBEAR.split(), "-F", "-E", "-p", "{port}", "-r",
@@ -198,25 +197,19 @@ def prepare(home):
     def run(*argv):
         subprocess.run(argv, check=True, capture_output=True)
 
+    path = os.environ["PATH"] + ":/usr/sbin"
     for key in ("user", "host"):
-        if have("dropbearconvert"):
+        if shutil.which("dropbearconvert", path=path):
             run("dropbearconvert", "openssh", "dropbear", f"{home}/{key}",
                 f"{home}/{key}.db")
-    if have("puttygen"):
+    if shutil.which("puttygen", path=path):
         run("puttygen", f"{home}/user", "-o", f"{home}/user.ppk")
     os.makedirs(f"{home}/.ssh", mode=0o700, exist_ok=True)
-    with open(f"{home}/user.pub") as f, \
-            open(f"{home}/.ssh/authorized_keys", "w") as keys:
-        keys.write(f.read())
+    shutil.copyfile(f"{home}/user.pub", f"{home}/.ssh/authorized_keys")
     with open(f"{home}/ssh_config", "w") as f:
         f.write(f"IdentityFile {home}/user\nIdentitiesOnly yes\n"
                 "BatchMode yes\nStrictHostKeyChecking no\nLogLevel ERROR\n"
                 "UserKnownHostsFile /dev/null\n")
-
-
-def have(program):
-    return any(os.access(os.path.join(d, program), os.X_OK) for d in
-               (os.environ["PATH"] + ":/usr/sbin").split(":"))
 
 
 def fingerprint(home):

@@ -63,8 +63,7 @@ def results(request):
 @pytest.fixture
 def peer(request):
     role, name, mode = request.param
-    why = peers.absent(role, name)
-    if why:
+    if why := peers.absent(role, name):
         pytest.skip(why)
     return role, name, mode
 

@@ -10,7 +10,7 @@ import sys
 import content
 import practice
 import random_paths
-from gather import HERE, collect, read, runs
+from gather import collect, file, read, runs
 
 # Of each page the part that has its measurements, the function that makes it of
 # them, and what measures
@@ -113,15 +113,11 @@ def pages():
     return texts
 
 
-def path(name):
-    return os.path.join(HERE, f"{name}.md")
-
-
 def kept(name):
     """The text that is there; None if there is none."""
-    if not os.path.exists(path(name)):
+    if not os.path.exists(file(name, "md")):
         return None
-    with open(path(name)) as f:
+    with open(file(name, "md")) as f:
         return f.read()
 
 
@@ -136,7 +132,7 @@ def main():
     if stale and "--check" in sys.argv:
         sys.exit(f"page.py would change {', '.join(stale)}")
     for name in stale:
-        with open(path(name), "w") as f:
+        with open(file(name, "md"), "w") as f:
             f.write(pages()[name])
 
 

@@ -18,14 +18,6 @@ BARE = ["--without-openssl", "--without-zlib", "--disable-security-key",
 CLIENTS = ["ssh", "scp", "sftp", "sftp-server", "ssh-keygen"]
 FORTIFY = "-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3"
 
-
-def loaded(machine, loader):
-    """What runs a program of another machine whose instructions this one
-    knows."""
-    return [f"/usr/{machine}/lib/{loader}", "--library-path",
-            f"/usr/{machine}/lib"]
-
-
 # Name: Debian's packages, options of upstream's configure, what runs programs
 BUILDS = {
     "clang": (["clang"], ["CC=clang"], []),
@@ -34,7 +26,9 @@ BUILDS = {
              ["CC=musl-gcc", "CPPFLAGS=-I{tree}/kernel", *BARE], []),
     "i386": (["gcc-i686-linux-gnu"],
              ["--host=i686-linux-gnu", *BARE],
-             loaded("i686-linux-gnu", "ld-linux.so.2")),
+             # This machine knows its instructions
+             ["/usr/i686-linux-gnu/lib/ld-linux.so.2", "--library-path",
+              "/usr/i686-linux-gnu/lib"]),
     "big-endian": (["gcc-s390x-linux-gnu", "qemu-user"],
                    ["--host=s390x-linux-gnu", *BARE],
                    ["qemu-s390x", "-L", "/usr/s390x-linux-gnu"]),
@@ -56,11 +50,10 @@ def run(tree, *command):
 
 def kernel_headers(folder):
     """Debian's musl comes without."""
-    for name, path in (("linux", "/usr/include/linux"),
-                       ("asm-generic", "/usr/include/asm-generic"),
-                       ("asm", "/usr/include/x86_64-linux-gnu/asm")):
-        os.makedirs(folder, exist_ok=True)
-        os.symlink(path, f"{folder}/{name}")
+    os.makedirs(folder, exist_ok=True)
+    for name in ("linux", "asm-generic", "x86_64-linux-gnu/asm"):
+        os.symlink(f"/usr/include/{name}",
+                   f"{folder}/{os.path.basename(name)}")
 
 
 @pytest.mark.level("netem")
