@@ -211,7 +211,7 @@ ODD = {
     (direction, fault) for direction in ODD for fault in ODD[direction]])
 @pytest.mark.parametrize("what", ["one", "many"])
 def test_odd_server_damages_no_copy(tmp_path, odd, direction, fault, what):
-    """One clear error and no hang. What was got passes for no file."""
+    """One clear error and no hang. No incomplete file looks complete."""
     source, copied = tmp_path / "source", tmp_path / "copy"
     source.mkdir()
     for i in range(5 if what == "many" else 1):

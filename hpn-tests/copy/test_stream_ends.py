@@ -44,7 +44,7 @@ def test_interrupt_waits_for_no_hanging_stream(place, direction):
     small_files(place)
     (place.source / "large").write_bytes(content(SIZE))
     large = place.dest / "large"
-    client = begin(place, "sftp", direction, "-l80000")
+    client = begin(place, "sftp", direction, "-l40000")
     wait_for(lambda: len(place.pids()) == 4 and place.dest.exists() and
              len(os.listdir(place.dest)) > 20 and large.exists() and
              large.stat().st_blocks * 512 > 8 * MIB)
@@ -92,9 +92,9 @@ def test_tree_waits_for_no_stream_in_its_check(place, direction):
 @TOOLS
 def test_source_is_copied_once_without_fstat(large, tool):
     """A server that refuses it says nothing of the source."""
-    large.serve(server=f"{SERVER} -P fstat", until="pids==4")
+    large.serve(server=f"{SERVER} -P fstat", until="log=flags=2")
     assert large.copy(tool, "get", SLOW) == (0, "")
-    assert len(large.pids()) == 4
+    assert sum(n != 0 for n in large.moved()) > 1
     assert digests(large.dest) == digests(large.source)
     assert large.sent() < SIZE + MIB
 

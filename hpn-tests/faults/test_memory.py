@@ -155,7 +155,8 @@ def test_stopped_readers_fit_into_a_cgroup(cgroup, place):
     before = [status_kib(pid, "VmRSS") for pid in sessions]
     wait_until("all to have stopped", lambda: not place.processes("head") and
                place.processes("sleep") and
-               all(map(stands_still, sessions + place.processes("ssh"))))
+               all(map(stands_still, [*sessions, relay.process.pid,
+                                      *place.processes("ssh")])))
     grown = [status_kib(pid, "VmRSS") - b
              for pid, b in zip(sessions, before)]
     print(f"MiB that came for each reader: {[g >> 10 for g in grown]}, "

@@ -376,6 +376,7 @@ class Relay:
     def next(self):
         """What it says next; None: nothing, it has ended."""
         limit = threading.Timer(600, self.process.kill)
+        limit.daemon = True
         limit.start()
         line = self.process.stdout.readline()
         limit.cancel()

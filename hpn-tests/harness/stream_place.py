@@ -101,7 +101,7 @@ def place(tmp_path):
     yield here
     for client in here.clients:
         if client.poll() is None:       # its test has failed
-            kill([client.pid, *here.pids()])
+            client.kill()
 
 
 @pytest.fixture

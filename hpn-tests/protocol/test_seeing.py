@@ -155,7 +155,8 @@ def test_log_names_the_buffer_that_limited_tcp(place, sizes, remedy):
         assert done.returncode == 0, done.stderr
         found = re.findall(LIMITED, done.stderr.replace("\r", ""), re.M)
         assert len(found) == lines, done.stderr
-        assert not lines or found[0][2] == remedy, found
+        assert not lines or found[0][2] == remedy or \
+            not remedy and max(map(int, found[0][:2])) >= 10, found
 
 
 def reasons(log):

@@ -47,7 +47,7 @@ def wait_until(what, condition, timeout_s=60):
     end_s = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > end_s:
-            raise SystemExit(f"waited {timeout_s} s for {what}")
+            raise TimeoutError(f"waited {timeout_s} s for {what}")
         time.sleep(0.010)
 
 

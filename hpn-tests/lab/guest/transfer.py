@@ -60,6 +60,12 @@ def change_path(spec, path):
             f.write(f"{time.monotonic():.6f} {json.dumps(fields)}\n")
 
 
+def end_at_once(failure):
+    """If a thread fails, so does the transfer."""
+    threading.__excepthook__(failure)
+    os._exit(1)
+
+
 def kill(spec):
     """Kills an end's processes when the bytes of kill's "at" have arrived."""
     names = {"client": ("ssh",), "server": ("sshd-session",)}
@@ -216,6 +222,7 @@ def main():
     result = {"echo_ms": [], "start_s": start_s}
     processes = tools.start(spec)
     threads = []
+    threading.excepthook = end_at_once
     if (spec.get("stalls", {}).get("what"), spec.get("via")) in (
             ("process", None), ("process", "relay"), ("path", None)):
         threads.append(threading.Thread(target=stall, args=(spec, path),
