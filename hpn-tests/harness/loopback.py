@@ -97,8 +97,10 @@ def program(path, script):
 
 
 # A reader that has stopped, and goes when sshd does. Its parent is another
-# process then; that one's pid may be a third one's by now.
-STOPPED = "while grep -qx \"PPid:.$PPID\" /proc/$$/status; do sleep 0.1; done"
+# process then, perhaps since before it began; that one's pid may be a third
+# one's by now.
+STOPPED = "while grep -qs sshd /proc/$PPID/comm && " \
+    "grep -qx \"PPid:.$PPID\" /proc/$$/status; do sleep 0.1; done"
 
 
 def wait_until(what, condition, timeout_s=300):
