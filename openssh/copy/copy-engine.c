@@ -266,7 +266,7 @@ run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 	TAILQ_INIT(&copy.sending);
 	TAILQ_INIT(&copy.writers);
 	copy.streams[0] = stream_new(conn, 0, &copy);
-	if (copy.kind == COPY_CROSS) {
+	if (from != NULL && to != NULL) {
 		copy.streams[copy.nstreams++] = stream_new(to, 1, &copy);
 		copy.open_limit = open_limit(to, copy.open_limit);
 		copy.most = 1;

@@ -112,7 +112,7 @@ struct copy {
 	u_int unreported;	/* items that ended, but are not reported */
 	struct item *metered;	/* the item whose meter is shown, or NULL */
 	u_int most;		/* maximum number of streams */
-	u_int sharing;		/* streams that take parts of large files */
+	u_int sharing;		/* streams that are not lost */
 	int wants_more;		/* 1: more streams would help */
 	int no_more;		/* 1: no more streams can be started */
 	int stopping;		/* 1: the user has interrupted */

@@ -459,6 +459,6 @@ copy_more_tend(struct copy *copy)
 	copy->sharing = 1;
 	for (i = 0; i < more->n; i++) {
 		tend(copy, &more->further[i]);
-		copy->sharing += more->further[i].s->state == STREAM_UP;
+		copy->sharing += more->further[i].s->state != STREAM_LOST;
 	}
 }
