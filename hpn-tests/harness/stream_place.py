@@ -284,7 +284,9 @@ def goes_on(place, direction, *told, **kw):
     assert digests(place.dest) == digests(place.source), (*told, error)
     sent = place.sent()             # -rP shows this of all tests
     print(f"{told} missing {count} sent {sent} besides {sent - count}")
-    assert sent <= count + AGAIN_MOST, told
+    # Without digests the last MiB is sent to be compared
+    sampled = MIB * ("the server can't compare all" in error)
+    assert sent <= count + AGAIN_MOST + sampled, told
     return error
 
 
