@@ -146,7 +146,7 @@ gather(struct ssh *ssh, Channel *c, struct channel_window *w)
 	return 1;
 }
 
-/* Frees what a buffer has beyond its data, as a lower limit for it does. */
+/* Frees memory that a buffer does not need: a lower limit does this. */
 static void
 shrink(struct sshbuf *buf)
 {

@@ -5,9 +5,7 @@
 
 #include <sys/types.h>
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "bdp-options.h"
