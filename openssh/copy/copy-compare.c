@@ -50,12 +50,12 @@ finish(struct file *f)
 	target_keep(f, keep);
 }
 
-/* Ends the comparison after all replies. */
+/* Goes on with the comparison, or ends it after all replies. */
 static void
-check(struct file *f)
+go_on(struct file *f)
 {
-	if (f->phase == FILE_COMPARING && f->item.inflight == 0 &&
-	    is_over(&f->compare))
+	copy_item_queue(&f->item);
+	if (f->item.inflight == 0 && is_over(&f->compare))
 		finish(f);
 }
 
@@ -73,17 +73,14 @@ copy_compare(struct file *f)
 	else if (c->digests) {
 		c->end = have;
 		/* A few bytes have no digest, as it would reveal them. */
-		if (have != 0 && have != f->size &&
-		    have < SFTP_CHECK_BLOCK_MIN)
-			c->unknown = 1;
+		c->unknown = have != 0 && have != f->size &&
+		    have < SFTP_CHECK_BLOCK_MIN;
 	} else {
 		c->end = file_without_gaps(f, have);
 		c->next = c->end - MINIMUM(c->end, SAMPLE);
-		if (c->end == 0 && have != 0)
-			c->unknown = 1;
+		c->unknown = c->end == 0 && have != 0;
 	}
-	copy_item_queue(&f->item);
-	check(f);
+	go_on(f);
 }
 
 /* Records whether the bytes at an offset are the same, or unknown (-1). */
@@ -96,8 +93,7 @@ note(struct file *f, uint64_t offset, int same)
 		c->unknown = 1;
 	else if (same == 0)
 		c->differs = MINIMUM(c->differs, offset);
-	copy_item_queue(&f->item);
-	check(f);
+	go_on(f);
 }
 
 /*

@@ -331,11 +331,8 @@ may_ask(const struct file *f, struct stream *s, size_t len)
 static int
 send_tail(struct file *f, struct stream *s)
 {
-	const struct copy *copy = f->item.copy;
 	/* The size may be unknown, as of files in /proc. */
 	u_int most = f->size == 0 && f->data_end != 0 ? TAIL_MAX : 1;
-	int pipelined = file_may_pipeline(f, s) && (copy->kind == COPY_GET ||
-	    file_may_pipeline(f, copy->streams[1]));
 	size_t len = f->next > f->size ? f->buflen :
 	    MINIMUM(f->buflen, FILE_TAIL);
 
@@ -349,8 +346,8 @@ send_tail(struct file *f, struct stream *s)
 	send_read(f, s, f->next, len);
 	file_requested(f, len);
 	f->next += len;
-	if (file_is_small(f) && f->next - len <= f->size && pipelined &&
-	    !f->closed_early) {
+	if (file_is_small(f) && f->next - len <= f->size &&
+	    file_may_pipeline(f, s) && file_may_pipeline(f, f->target)) {
 		f->closed_early = 1;
 		file_close_part(f, s);
 		copy_item_closed(&f->item);
@@ -392,9 +389,8 @@ static int
 file_join(struct file *f, struct stream *s)
 {
 	/* With APPEND, each write goes to the end. */
-	if (f->moved == NULL || s->state != STREAM_UP || f->appends ||
-	    f->part[s->index].state != PART_NONE ||
-	    f->next + 2 * FILE_CHUNK > f->size ||
+	if (f->moved == NULL || f->next + 2 * FILE_CHUNK > f->size ||
+	    f->appends || f->part[s->index].state != PART_NONE ||
 	    !sftp_inflight_room(&s->conn->depth, 0))
 		return 0;
 	file_open(f, s, file_kind(f) == COPY_PUT ? SSH2_FXF_WRITE :

@@ -9,11 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "log.h"
 #include "sshbuf.h"
-#include "ssherr.h"
 #include "copy-stream.h"
 #include "sftp-client.h"
 
@@ -48,15 +46,12 @@ dir_of(struct item *item)
 static void
 dir_end(struct dir *d)
 {
-	handle_free(&d->handle);
 	while (d->next < d->count)
 		free(d->names[d->next++]);
 	free(d->names);
-	d->names = NULL;
 	copy_item_end(&d->item);
 }
 
-/* The directory could not be read. */
 static void
 list_failed(struct dir *d)
 {
@@ -227,17 +222,6 @@ got_names(struct request *req, struct reply *reply)
 		list_end(d);
 }
 
-/*
- * Returns 1 if more of a directory may be read: few items are pending, or none
- * of its own, or the server may lack its handle.
- */
-static int
-may_list(const struct dir *d)
-{
-	return d->item.copy->root->pending < PENDING_MAX ||
-	    d->item.pending == 0 || d->item.copy->refused;
-}
-
 /* Makes an item of the next name that a local directory has. */
 static void
 next_name(struct dir *d)
@@ -292,7 +276,10 @@ dir_send(struct item *item, struct stream *s)
 		dir_stop(item, NULL);
 		return 0;
 	}
-	if (s->index != 0 || item->inflight != 0 || !may_list(d))
+	/* Wait while many are pending, unless handles are scarce. */
+	if (s->index != 0 || item->inflight != 0 ||
+	    (item->copy->root->pending >= PENDING_MAX && item->pending != 0 &&
+	    !item->copy->refused))
 		return 0;
 	if (item->copy->kind != COPY_PUT)
 		copy_send(s, item, SSH2_FXP_READDIR, got_names,
@@ -341,16 +328,12 @@ begin_list(struct dir *d)
 	}
 	/* Close it at once: copies of its entries need the descriptor. */
 	d->count = scandir(d->item.src, &d->names, NULL, NULL);
-	if (d->count == -1) {
-		d->count = 0;
-		if (copy_item_not_opened(&d->item, "local opendir",
-		    d->item.src))
-			copy_item_defer(&d->item);
-		else
-			dir_end(d);
-		return;
-	}
-	copy_item_queue(&d->item);
+	if (d->count != -1)
+		copy_item_queue(&d->item);
+	else if (copy_item_not_opened(&d->item, "local opendir", d->item.src))
+		copy_item_defer(&d->item);
+	else
+		dir_end(d);
 }
 
 /* Checks the attributes of the target that already exists. */

@@ -234,10 +234,7 @@ loop(struct copy *copy)
 	}
 }
 
-/*
- * Copies a file or directory from one connection to another. NULL means local.
- * Returns 0 or -1.
- */
+/* Does what copy_run_file() and copy_run_tree() say. Returns the same. */
 static int
 run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
     const char *dst, const Attrib *a, const struct copy_flags *flags,

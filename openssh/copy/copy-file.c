@@ -89,7 +89,6 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 	return 0;
 }
 
-/* Handles the reply to a CLOSE. */
 static void
 got_close(struct request *req, struct reply *reply)
 {
@@ -166,22 +165,6 @@ file_begin_moving(struct file *f)
 	file_advance(f);
 }
 
-/* Reports that a file of a tree was not copied. */
-static void
-say_failed(const struct file *f)
-{
-	const struct item *item = &f->item;
-
-	if (item->parent == NULL || interrupted)
-		return;
-	if (file_kind(f) == COPY_GET)
-		error("Download of file %s to %s failed", item->src,
-		    item->dst);
-	else
-		error("%s \"%s\" to \"%s\" failed", file_kind(f) == COPY_PUT ?
-		    "upload" : "crossload", item->src, item->dst);
-}
-
 /* Frees what a file holds until it ends, or starts again. */
 static void
 let_go(struct file *f)
@@ -189,7 +172,6 @@ let_go(struct file *f)
 	struct range *r, *next;
 
 	sftp_incomplete_end(f->incomplete);
-	f->incomplete = -1;
 	copy_item_closed(&f->item);
 	file_requested(f, f->unrequested);
 	if (f->fd != -1)
@@ -212,8 +194,15 @@ end(struct file *f)
 	copy_item_end(&f->item);
 	for (i = 0; i < f->setstats_failed; i++)
 		error("remote fsetstat: %s", fx2txt(f->setstat_status[i]));
-	if (f->item.failed)
-		say_failed(f);
+	/* A file of a tree is named. */
+	if (!f->item.failed || f->item.parent == NULL || interrupted)
+		return;
+	if (file_kind(f) == COPY_GET)
+		error("Download of file %s to %s failed", f->item.src,
+		    f->item.dst);
+	else
+		error("%s \"%s\" to \"%s\" failed", file_kind(f) == COPY_PUT ?
+		    "upload" : "crossload", f->item.src, f->item.dst);
 }
 
 /* Copies it again from the beginning, with more care, on the primary. */

@@ -196,8 +196,7 @@ copy_item_end(struct item *item)
 	if (parent == NULL)
 		return;
 	parent->running--;
-	if (item->failed)
-		parent->failed = 1;
+	parent->failed |= item->failed;
 	parent->ops->child(parent);
 }
 

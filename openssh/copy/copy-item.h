@@ -135,15 +135,13 @@ struct item *copy_item_first_pending(struct copy *copy);
 /* Returns the item to report next; prints directories that precede it. */
 struct item *copy_item_front(struct copy *copy);
 
-/* Starts an item. */
+/* Starts an item, or defers it: it is pending again. */
 void	 copy_item_start(struct item *item);
 
+void	 copy_item_defer(struct item *item);
 /* Records that an item may have requests to send, or has none. */
 void	 copy_item_queue(struct item *item);
 void	 copy_item_unqueue(struct item *item);
-
-/* Defers an item: it is pending again. */
-void	 copy_item_defer(struct item *item);
 
 /*
  * Records why an item cannot be copied. The reason is printed when the item

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "log.h"
 #include "progressmeter.h"
 #include "sshbuf.h"
-#include "ssherr.h"
 #include "xmalloc.h"
 #include "sftp-check-file.h"
 #include "copy-stream.h"

@@ -86,7 +86,7 @@ struct stream {
 struct stream *stream_new(struct sftp_conn *conn, u_int index,
 	    struct copy *copy);
 
-/* Frees a stream without outstanding requests. NULL is fine. */
+/* Frees a stream without outstanding requests. */
 void	 stream_free(struct stream *s);
 
 /* Sends what the descriptor accepts. Returns 0, or -1 if `s` was lost. */

@@ -12,27 +12,18 @@
 
 #define SAMPLE(p, i)	((p)->ring[(i) % PROGRESS_RATE_SAMPLES])
 
-/*
- * Adds a sample, or replaces the last one if it is too recent: resizing a
- * terminal makes many samples.
- */
-static void
-add(struct progress_rate *p, double now_s, uint64_t bytes)
-{
-	if (p->count < 2 || SAMPLE(p, p->count - 1).s >=
-	    SAMPLE(p, p->count - 2).s + PROGRESS_RATE_STEP_S)
-		p->count++;
-	SAMPLE(p, p->count - 1).s = now_s;
-	SAMPLE(p, p->count - 1).bytes = bytes;
-}
-
 uint64_t
 progress_rate(struct progress_rate *p, double now_s, uint64_t bytes)
 {
 	u_int i, first;
 	double took_s;
 
-	add(p, now_s, bytes);
+	/* Replace a sample that is too recent: resizing makes many. */
+	if (p->count < 2 || SAMPLE(p, p->count - 1).s >=
+	    SAMPLE(p, p->count - 2).s + PROGRESS_RATE_STEP_S)
+		p->count++;
+	SAMPLE(p, p->count - 1).s = now_s;
+	SAMPLE(p, p->count - 1).bytes = bytes;
 	first = p->count - MINIMUM(p->count, PROGRESS_RATE_SAMPLES);
 	for (i = p->count - 1; i > first; i--) {
 		if (SAMPLE(p, i).s <= now_s - PROGRESS_RATE_S)

@@ -48,10 +48,8 @@ void	 sftp_inflight_got(struct sftp_inflight *inflight, size_t len,
 /* Returns the controller's target (bytes), at most `most`. */
 uint64_t sftp_inflight_depth(const struct sftp_inflight *inflight);
 
-/* Records that a request for `len` bytes is sent. */
+/* Records that `len` bytes are requested; that they are written or unwanted. */
 void	 sftp_inflight_ask(struct sftp_inflight *inflight, size_t len);
-
-/* Records that `len` requested bytes were written, or are not wanted. */
 void	 sftp_inflight_end(struct sftp_inflight *inflight, size_t len);
 
 /* Returns 1 if one more request for `len` bytes may be sent, else 0. */
