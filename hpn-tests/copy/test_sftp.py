@@ -15,8 +15,7 @@ from loopback import SLOW_PATH, wait_until
 from sftp_tools import (LARGE, OURS, SERVER, SMALL,    # noqa: F401
                         STOCK, client, content, copy, digests, entries,
                         hears_interrupts, make_tree, named, odd, on_small_disk,
-                        program, run,
-                        scp, sftp, torn)
+                        program, run, scp, sftp, sftp_argv, torn)
 
 MIB = 1 << 20
 
@@ -188,6 +187,20 @@ def test_no_meter_without_a_terminal(tmp_path):
                            f"x:{tmp_path}/copy"], cwd=tmp_path, timeout=300,
                           capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_early_interrupt_waits_for_little(tmp_path, odd):
+    """At the first read, sftp has not asked for more than 1 MiB."""
+    (tmp_path / "source").write_bytes(content(LARGE))
+    log = tmp_path / "served"
+    server = odd("interrupts", 1, server=program(
+        tmp_path / "real", f"exec {SERVER} -e -l info 2> {log}"))
+    status, _ = run(sftp_argv(server), tmp_path, input="get source copy\n",
+                    preexec_fn=hears_interrupts)
+    assert status == 1
+    served = re.search(r'^close ".*/source" bytes read (\d+)',
+                       log.read_text(), re.M)
+    assert 0 < int(served[1]) <= MIB
 
 
 # Whichever of reading and sending comes first finds the end; for scp sending

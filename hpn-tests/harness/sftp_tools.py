@@ -130,9 +130,10 @@ def digests(path):
 def odd(tmp_path):
     """odd(FAULT, NUMBER): a server program that does so. It takes 0.01 s or
     more for a reply, so that many jobs are worth it."""
-    return lambda *words: program(tmp_path / "server", "exec " + shlex.join(
-        map(str, (sys.executable, f"{HERE}/odd_sftp_server.py",
-                  tmp_path / "log", SERVER, *words))))
+    return lambda *words, server=SERVER: program(
+        tmp_path / "server", "exec " + shlex.join(map(str, (
+            sys.executable, f"{HERE}/odd_sftp_server.py", tmp_path / "log",
+            server, *words))))
 
 
 def torn(source, dest):

@@ -302,6 +302,7 @@ got_data(struct request *req, struct reply *reply)
 		file_advance(f);
 		return;
 	}
+	f->part[req->stream->index].got += reply->len;
 	if (is_tail && reply->len != 0 && f->closed_early)
 		f->redo = 1;
 	if (!f->redo && !f->deferred)
@@ -318,10 +319,13 @@ got_data(struct request *req, struct reply *reply)
 static int
 may_ask(const struct file *f, struct stream *s, size_t len)
 {
-	u_int fixed = s->conn->depth.fixed;
+	const struct part *p = &f->part[s->index];
+	const struct sftp_inflight *depth = &s->conn->depth;
 
-	return sftp_inflight_room(&s->conn->depth, len) &&
-	    (fixed == 0 || f->reads + f->writes < fixed);
+	return sftp_inflight_room(depth, len) &&
+	    (depth->fixed == 0 || f->reads + f->writes < depth->fixed) &&
+	    (file_kind(f) == COPY_PUT || p->asked == 0 ||
+	    p->asked + len <= sftp_inflight_start(depth, p->got));
 }
 
 /*

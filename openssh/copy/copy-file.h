@@ -37,6 +37,7 @@ struct part {
 	struct handle handle;
 	uint64_t at, end;	/* offsets: unrequested rest of the range */
 	uint64_t asked;		/* bytes requested, not yet copied */
+	uint64_t got;		/* bytes that READs returned */
 };
 
 /* A range that has to be requested again */

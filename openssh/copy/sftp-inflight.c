@@ -59,6 +59,13 @@ sftp_inflight_depth(const struct sftp_inflight *inflight)
 	return MINIMUM(inflight->cw.target, inflight->most);
 }
 
+uint64_t
+sftp_inflight_start(const struct sftp_inflight *inflight, uint64_t got)
+{
+	/* TCP sends no more than twice as much in each round trip. */
+	return MAXIMUM(SFTP_INFLIGHT_START + got, 3 * inflight->cw.bdp);
+}
+
 static uint64_t
 cost(size_t len)
 {

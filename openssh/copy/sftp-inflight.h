@@ -27,6 +27,9 @@ struct sftp_inflight {
 /* Maximum bytes in flight of all sessions together */
 #define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024)
 
+/* Bytes of a file that are requested at first */
+#define SFTP_INFLIGHT_START	(1024 * 1024)
+
 /* A request counts as at least this many bytes: it takes memory, too. */
 #define SFTP_INFLIGHT_LEAST	4096
 
@@ -51,6 +54,13 @@ uint64_t sftp_inflight_depth(const struct sftp_inflight *inflight);
 /* Records that `len` bytes are requested; that they are written or unwanted. */
 void	 sftp_inflight_ask(struct sftp_inflight *inflight, size_t len);
 void	 sftp_inflight_end(struct sftp_inflight *inflight, size_t len);
+
+/*
+ * Returns how much (bytes) a download may request of a file of which `got`
+ * bytes have come. On a slow path, an interrupt has to wait for all of it.
+ */
+uint64_t sftp_inflight_start(const struct sftp_inflight *inflight,
+	    uint64_t got);
 
 /* Returns 1 if one more request for `len` bytes may be sent, else 0. */
 int	 sftp_inflight_room(const struct sftp_inflight *inflight, size_t len);

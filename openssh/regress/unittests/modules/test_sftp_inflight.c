@@ -82,7 +82,8 @@ fetch(struct server *s, struct sftp_inflight *d, uint64_t count, size_t len,
 	*now += s->rtt_s;
 	*peak = 0;
 	while (got < count) {
-		while (asked < count && sftp_inflight_room(d, len)) {
+		while (asked < count && sftp_inflight_room(d, len) &&
+		    asked - got + len <= sftp_inflight_start(d, got)) {
 			send_request(s, len, *now);
 			sftp_inflight_ask(d, len);
 			asked += len;
@@ -207,6 +208,32 @@ shares(void)
 	TEST_DONE();
 }
 
+/* What a download asks for first, and once the path is known */
+static void
+starts(void)
+{
+	struct server slow = { .rate = 125000, .rtt_s = 0.2 };
+	struct server fast = { .rate = 125000000, .rtt_s = 0.2 };
+	struct sftp_inflight d;
+	double now = 1, peak;
+
+	TEST_START("sftp inflight: a slow path's file starts with 1 MiB");
+	sftp_inflight_init(&d, 0, SFTP_INFLIGHT_BASE, SFTP_INFLIGHT_MAX, now);
+	slow.start_s = now;
+	fetch(&slow, &d, 3 * MIB, SMALL, &now, &peak);
+	ASSERT_U64_EQ(sftp_inflight_start(&d, 0), MIB);
+	ASSERT_U64_EQ(sftp_inflight_start(&d, MIB), 2 * MIB);
+	TEST_DONE();
+	TEST_START("sftp inflight: a fast path's next file starts at once");
+	now = 1;
+	sftp_inflight_init(&d, 0, SFTP_INFLIGHT_BASE, SFTP_INFLIGHT_MAX, now);
+	fast.start_s = now;
+	fetch(&fast, &d, 300 * MIB, LARGE, &now, &peak);
+	ASSERT_INT_EQ(sftp_inflight_start(&d, 0) > 2 * fast.rate * fast.rtt_s,
+	    1);
+	TEST_DONE();
+}
+
 void
 test_sftp_inflight(void)
 {
@@ -233,4 +260,5 @@ test_sftp_inflight(void)
 	odd();
 	TEST_DONE();
 	shares();
+	starts();
 }
