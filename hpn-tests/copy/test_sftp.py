@@ -154,8 +154,14 @@ def test_meters_of_a_tree_are_stocks(tmp_path, tree, columns):
         assert on_terminal(
             tmp_path, "sh", "-c", f"stty cols {columns}; exec {build}/scp -rp "
             f"-D {SERVER} x:{tree}/[012] x:{tree}/large .") == 0
-        seen.append(re.findall(r"([^\r\n]*100% +\S+)[^\r\n]*\r?$", (
-            tmp_path / "out").read_text(errors="replace"), re.M))
+        lines = re.findall(
+            r"([^\r\n]*100% +(\S+)) +(\S+/s)?[^\r\n]*\r?$",
+            (tmp_path / "out").read_bytes().decode(errors="replace"), re.M)
+        seen.append([line[0] for line in lines])
+        # A file that is complete when its meter starts has a rate, too.
+        assert [rate for _, size, rate in lines if size.startswith("409")]
+        assert "0.0KB/s" not in [rate for _, size, rate in lines
+                                 if size.startswith("409")]
     assert seen[0] == seen[1] and len(seen[0]) > 120
 
 
@@ -179,6 +185,14 @@ def test_rate_is_of_the_file_that_is_shown(tmp_path):
     text = (tmp_path / "out").read_text(errors="replace")
     rates = re.findall(r"small +[1-9]\d% +\S+ +(\d+\.\d)[KM]B/s", text)
     assert rates and float(rates[-1]) > 0, text
+
+
+def test_error_does_not_share_a_meters_line(tmp_path, odd):
+    (tmp_path / "source").write_bytes(content(3 * MIB))
+    assert on_terminal(tmp_path, f"{OURS}/scp", "-D", odd("read-fails", 9),
+                       f"x:{tmp_path}/source", "copy") != 0
+    text = (tmp_path / "out").read_text(errors="replace")
+    assert re.search(r"% .*\n.*read remote", text), text
 
 
 def test_no_meter_without_a_terminal(tmp_path):

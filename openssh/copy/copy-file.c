@@ -154,6 +154,8 @@ file_begin_moving(struct file *f)
 
 	f->phase = FILE_MOVING;
 	f->item.ready = 1;
+	f->item.from = f->item.done;
+	f->item.began_s = monotime_double();
 	f->item.metered = showprogress && !file_is_bad(f) &&
 	    (f->size != 0 || copy->kind == COPY_PUT);
 	if (copy->most > 1 && may_share(f)) {
@@ -361,7 +363,7 @@ begin(struct file *f)
 	if (!copy->flags.preserve)
 		f->set.flags &= ~SSH2_FILEXFER_ATTR_ACMODTIME;
 	if (f->item.a.flags & SSH2_FILEXFER_ATTR_SIZE)
-		f->size = f->item.size = f->item.a.size;
+		f->size = f->item.a.size;
 	/* A read-only target could not be opened again. */
 	f->primary_only |= copy->kind != COPY_GET && !(f->set.perm & S_IWUSR) &&
 	    (copy->kind == COPY_CROSS || copy->most > 1);

@@ -181,12 +181,24 @@ copy_item_fail(struct item *item, const char *fmt, ...)
 	va_end(args);
 }
 
+/* Ends the item's meter, if it is shown. */
+static void
+hide_meter(struct item *item)
+{
+	if (item->copy->metered != item)
+		return;
+	stop_progress_meter();
+	item->copy->metered = NULL;
+	item->metered = 0;
+}
+
 void
 copy_item_end(struct item *item)
 {
 	struct item *parent = item->parent;
 
 	if (item->why != NULL) {
+		hide_meter(item);
 		error("%s", item->why);
 		item->failed = 1;
 	}
@@ -264,12 +276,12 @@ show_meter(struct item *item)
 	if (item->metered && copy->metered != item) {
 		copy->metered = item;
 		start_progress_meter(slash == NULL || slash[1] == '\0' ?
-		    item->src : slash + 1, item->size, &item->done);
+		    item->src : slash + 1, item->a.size, &item->done);
+		/* It may have begun before its turn. */
+		progress_meter_began(item->began_s, item->from);
 	}
-	if (item->state != ITEM_DONE || copy->metered != item)
-		return;
-	stop_progress_meter();
-	copy->metered = NULL;
+	if (item->state == ITEM_DONE)
+		hide_meter(item);
 }
 
 void

@@ -86,8 +86,9 @@ struct item {
 	int ready;		/* 1: its target exists */
 	int announce;		/* 1: its name is to be printed */
 	int metered;		/* 1: it has a progress meter */
-	uint64_t size;		/* bytes, for the meter */
 	off_t done;		/* bytes copied, for the meter */
+	off_t from;		/* bytes that were there before */
+	double began_s;		/* when they began to move */
 	int writes;		/* 1: it writes to dev, ino */
 	dev_t dev;
 	ino_t ino;
@@ -137,8 +138,8 @@ struct item *copy_item_front(struct copy *copy);
 
 /* Starts an item, or defers it: it is pending again. */
 void	 copy_item_start(struct item *item);
-
 void	 copy_item_defer(struct item *item);
+
 /* Records that an item may have requests to send, or has none. */
 void	 copy_item_queue(struct item *item);
 void	 copy_item_unqueue(struct item *item);

@@ -36,6 +36,13 @@ start_progress_meter(const char *name, off_t size, off_t *counter)
 }
 
 void
+progress_meter_began(double began_s, off_t from)
+{
+	(void)began_s;
+	(void)from;
+}
+
+void
 stop_progress_meter(void)
 {
 }
