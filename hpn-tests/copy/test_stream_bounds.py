@@ -4,11 +4,12 @@ targets that are odd, a full disk, memory."""
 import os
 import stat
 import subprocess
+import time
 
 import pytest
 
-from loopback import Peak, needs_root
-from sftp_tools import digests, on_small_disk
+from loopback import Peak, children, needs_root
+from sftp_tools import OURS, digests, on_small_disk
 from stream_place import (BOTH, MIB, SLOW, TOOLS, fill,       # noqa: F401
                           looks_complete, place, tree)
 
@@ -100,3 +101,22 @@ def test_more_streams_take_no_memory_for_data(place, direction, what):
     fill(place, what)
     one, eight = (peak_kib(place, direction, streams) for streams in (1, 8))
     assert 0 < eight <= one + 7 * STREAM_KIB, (one, eight)
+
+
+def test_programs_of_streams_do_not_accumulate(place):
+    """Each of eight sources starts seven. scp waits for those that ended before
+    32 others."""
+    sources = [place.path / str(i) for i in range(8)]
+    for source in sources:
+        source.touch()
+        os.truncate(source, 40 * MIB)
+    (place.path / "copies").mkdir()
+    scp = subprocess.Popen(
+        [f"{OURS}/scp", "-q", "-D", place.server, "-X", "streams=8",
+         *(f"x:{source}" for source in sources), "copies"], cwd=place.path)
+    most = 0
+    while scp.poll() is None:
+        most = max(most, len(children(scp.pid)))
+        time.sleep(0.005)
+    assert scp.returncode == 0
+    assert 8 < most <= 32 + 2 * 8

@@ -27,6 +27,9 @@
 #define SILENT_END_S	10
 #define SILENT_STOP_S	3
 
+/* Maximum number of programs that may still be ending */
+#define ENDING_MAX	32
+
 /* Minimum number of files that may be open at once for each stream */
 #define SPARE		3
 
@@ -64,8 +67,7 @@ struct further {
 
 	struct stream *s;
 	struct sftp_conn conn;
-	pid_t pid;
-	int told;		/* 1: items know that it is lost */
+	pid_t pid;		/* -1: ended, and items know that it is lost */
 };
 
 struct copy_more {
@@ -76,6 +78,10 @@ struct copy_more {
 };
 
 static struct copy_more *noted;	/* for the next connection */
+
+/* Programs that were not waited for, of all connections: a ring */
+static pid_t ending[ENDING_MAX];
+static u_int nending;
 
 struct copy_more *
 copy_more_new(void)
@@ -192,20 +198,25 @@ start_program(char *const argv[], int *fd, pid_t *pid)
 }
 
 /*
- * Ends the program of a stream. Does not wait for ssh. An ssh that is logging
- * in may finish, as servers refuse hosts that hang up early.
+ * Ends the program of a stream. It is waited for after ENDING_MAX others. An
+ * ssh that is logging in may finish, as servers refuse hosts that hang up early.
  */
 static void
 end_program(const struct copy_more *more, struct further *x)
 {
+	pid_t *oldest = &ending[nending % ENDING_MAX];
+
 	if (x->pid <= 0)
 		return;
-	if (!more->is_ssh)
-		kill(x->pid, SIGKILL);
-	else if (x->s->state != STREAM_OPENING)
-		kill(x->pid, SIGTERM);
-	if (waitpid(x->pid, NULL, more->is_ssh ? WNOHANG : 0) != 0)
-		x->pid = -1;
+	if (!more->is_ssh || x->s->state != STREAM_OPENING)
+		kill(x->pid, more->is_ssh ? SIGTERM : SIGKILL);
+	if (*oldest > 0 && waitpid(*oldest, NULL, WNOHANG) == 0) {
+		kill(*oldest, SIGKILL);
+		(void)waitpid(*oldest, NULL, 0);
+	}
+	nending++;
+	*oldest = x->pid;
+	x->pid = -1;
 }
 
 void
@@ -433,8 +444,7 @@ tend(struct copy *copy, struct further *x)
 		s->since_s = copy->polled_s;
 	else if (copy->polled_s - s->since_s > patience(copy, s))
 		stream_lose(s, "it does not answer");
-	if (s->state == STREAM_LOST && !x->told) {
-		x->told = 1;
+	if (s->state == STREAM_LOST && x->pid != -1) {
 		end_program(copy->streams[0]->conn->more, x);
 		copy_item_stop(copy, s);
 	}
