@@ -79,6 +79,16 @@ def test_what_has_changed_is_copied_whole(resume, direction, change):
 
 
 @BOTH
+def test_what_cannot_be_read_is_copied_whole(resume, direction):
+    resume.dest.write_bytes(resume.source.read_bytes()[:PIECE] + b"x")
+    resume.dest.chmod(0o200)
+    status, _, moved = resume(direction)
+    resume.dest.chmod(0o600)
+    assert (status, moved) == (0, SIZE)
+    assert resume.dest.read_bytes() == resume.source.read_bytes()
+
+
+@BOTH
 def test_resumed_copy_has_times_and_mode(resume, direction):
     resume.source.chmod(0o640)
     os.utime(resume.source, (1234567890, 1234567890))
