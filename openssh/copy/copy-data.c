@@ -504,8 +504,9 @@ data_settle(struct file *f)
 		finish(f);
 		return;
 	}
+	/* Even if its source can't be read, a small target is there. */
 	if (file_kind(f) == COPY_GET && f->fd == -1 && !f->redo &&
-	    !f->deferred && !interrupted)
+	    !f->deferred && !interrupted && file_is_small(f))
 		(void)target_open_here(f);
 	if (!file_is_bad(f) && f->ended < MAXIMUM(f->data_end,
 	    f->many ? f->size : 0)) {

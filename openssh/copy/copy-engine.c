@@ -57,8 +57,8 @@ static const struct {
 void
 copy_conn_init(struct sftp_conn *conn, u_int num_requests)
 {
-	u_int len = MAXIMUM(SFTP_INFLIGHT_LEAST, MAXIMUM(conn->upload_buflen,
-	    conn->download_buflen));
+	uint64_t len = MAXIMUM(SFTP_INFLIGHT_LEAST, MAXIMUM(
+	    conn->upload_buflen, conn->download_buflen));
 
 	sftp_inflight_init(&conn->depth, num_requests, MINIMUM(len *
 	    SFTP_INFLIGHT_STOCK, SFTP_INFLIGHT_BASE), SFTP_INFLIGHT_MAX /
