@@ -88,6 +88,13 @@ def test_what_cannot_be_read_is_copied_whole(resume, direction):
     assert resume.dest.read_bytes() == resume.source.read_bytes()
 
 
+def test_error_of_a_folder_without_permission_is_stocks(resume):
+    resume.dest.mkdir()
+    resume.dest.chmod(0o555)
+    status, error, _ = resume("get")
+    assert (status, error.count("Permission denied")) == (1, 1), error
+
+
 @BOTH
 def test_resumed_copy_has_times_and_mode(resume, direction):
     resume.source.chmod(0o640)

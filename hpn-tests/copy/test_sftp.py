@@ -187,12 +187,13 @@ def test_rate_is_of_the_file_that_is_shown(tmp_path):
     assert rates and float(rates[-1]) > 0, text
 
 
-def test_error_does_not_share_a_meters_line(tmp_path, odd):
+def test_error_of_a_file_follows_its_meter(tmp_path, odd):
+    """On a line of its own"""
     (tmp_path / "source").write_bytes(content(3 * MIB))
     assert on_terminal(tmp_path, f"{OURS}/scp", "-D", odd("read-fails", 9),
                        f"x:{tmp_path}/source", "copy") != 0
-    text = (tmp_path / "out").read_text(errors="replace")
-    assert re.search(r"% .*\n.*read remote", text), text
+    text = (tmp_path / "out").read_bytes().decode(errors="replace")
+    assert re.search(r"% [^\r\n]*\r?\n[^\r\n]*read remote", text), text
 
 
 def test_no_meter_without_a_terminal(tmp_path):

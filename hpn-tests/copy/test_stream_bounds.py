@@ -104,8 +104,8 @@ def test_more_streams_take_no_memory_for_data(place, direction, what):
 
 
 def test_programs_of_streams_do_not_accumulate(place):
-    """Each of eight sources starts seven. scp waits for those that ended before
-    32 others."""
+    """Each of eight sources starts seven programs. scp waits for those that
+    ended before 32 others."""
     sources = [place.path / str(i) for i in range(8)]
     for source in sources:
         source.touch()

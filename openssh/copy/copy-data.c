@@ -504,7 +504,7 @@ data_settle(struct file *f)
 		finish(f);
 		return;
 	}
-	/* Even if its source can't be read, a small target is there. */
+	/* A small target is opened for its first data: perhaps none came. */
 	if (file_kind(f) == COPY_GET && f->fd == -1 && !f->redo &&
 	    !f->deferred && !interrupted && file_is_small(f))
 		(void)target_open_here(f);

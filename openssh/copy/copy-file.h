@@ -187,10 +187,8 @@ int	 file_has_range(const struct file *f);
 /* Records that `len` of the unrequested bytes are requested. */
 void	 file_requested(struct file *f, uint64_t len);
 
-/* Records that `len` bytes from an offset on are copied. */
+/* Records that a range is copied, or has to be requested again. */
 void	 file_moved(struct file *f, uint64_t offset, size_t len);
-
-/* Records that a range has to be requested again. */
 void	 file_range_lost(struct file *f, uint64_t offset, size_t len);
 
 /*

@@ -204,6 +204,7 @@ copy_item_end(struct item *item)
 	}
 	let_go(item);
 	item->state = ITEM_DONE;
+	item->ended_s = monotime_double();
 	item->copy->unreported++;
 	if (parent == NULL)
 		return;
@@ -272,13 +273,15 @@ show_meter(struct item *item)
 {
 	struct copy *copy = item->copy;
 	const char *slash = strrchr(item->src, '/');
+	double waited_s = item->state != ITEM_DONE ? 0 :
+	    monotime_double() - item->ended_s;
 
 	if (item->metered && copy->metered != item) {
 		copy->metered = item;
 		start_progress_meter(slash == NULL || slash[1] == '\0' ?
 		    item->src : slash + 1, item->a.size, &item->done);
 		/* It may have begun before its turn. */
-		progress_meter_began(item->began_s, item->from);
+		progress_meter_began(item->began_s + waited_s, item->from);
 	}
 	if (item->state == ITEM_DONE)
 		hide_meter(item);

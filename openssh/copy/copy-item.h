@@ -88,7 +88,8 @@ struct item {
 	int metered;		/* 1: it has a progress meter */
 	off_t done;		/* bytes copied, for the meter */
 	off_t from;		/* bytes that were there before */
-	double began_s;		/* when they began to move */
+	double began_s;		/* when its bytes could move */
+	double ended_s;		/* when it was done */
 	int writes;		/* 1: it writes to dev, ino */
 	dev_t dev;
 	ino_t ino;

@@ -198,8 +198,9 @@ start_program(char *const argv[], int *fd, pid_t *pid)
 }
 
 /*
- * Ends the program of a stream. It is waited for after ENDING_MAX others. An
- * ssh that is logging in may finish, as servers refuse hosts that hang up early.
+ * Ends the program of a stream, and waits for the one before ENDING_MAX others.
+ * An ssh that is logging in may finish until then, as servers refuse hosts that
+ * hang up early.
  */
 static void
 end_program(const struct copy_more *more, struct further *x)
@@ -388,7 +389,6 @@ join(struct copy *copy, struct further *x)
 	x->targets = x->wrong = 0;
 	x->next_s = x->pause_s = 0;
 	x->s->since_s = monotime_double();
-	x->s->unrequested = 0;
 	copy->streams[copy->nstreams++] = x->s;
 }
 

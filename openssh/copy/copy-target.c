@@ -33,7 +33,8 @@ target_open_here(struct file *f)
 	f->fd = open(f->item.dst, flags, mode(f) | S_IWUSR);
 	/* A target that cannot be read is copied whole. */
 	if (f->fd == -1 && errno == EACCES && copy->flags.resume > 1)
-		f->fd = open(f->item.dst, O_WRONLY | O_TRUNC);
+		f->fd = open(f->item.dst, O_CREAT | O_WRONLY | O_TRUNC,
+		    mode(f) | S_IWUSR);
 	if (f->fd == -1)
 		f->deferred = copy_item_not_opened(&f->item, "open local",
 		    f->item.dst);

@@ -18,10 +18,8 @@ int	 sftp_incomplete_begin(const char *path);
 /* Forgets a file that is complete, or that an error has named. */
 void	 sftp_incomplete_end(int number);
 
-/* Prints the name of one file. */
+/* Prints the name of one file, or the names of all. Async-signal-safe. */
 void	 sftp_incomplete_print_one(int number);
-
-/* Prints the names of all. Async-signal-safe. */
 void	 sftp_incomplete_print_all(void);
 
 /*

@@ -50,7 +50,9 @@ sftp_inflight_got(struct sftp_inflight *inflight, size_t len, double now_s)
 	const struct window_facts facts = { .now_us = us(now_s),
 	    .rtt = { inflight->rtt_us, inflight->rtt_us, 0 }, .consumed = len };
 
-	window_update(&inflight->cw, &facts);
+	/* A reply without data says nothing about the path. */
+	if (len != 0)
+		window_update(&inflight->cw, &facts);
 }
 
 uint64_t

@@ -27,11 +27,11 @@ struct sftp_inflight {
 /* Maximum bytes in flight of all sessions together */
 #define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024)
 
-/* Bytes of a file that are requested at first */
+/* Bytes of a file that may be in flight at first */
 #define SFTP_INFLIGHT_START	(1024 * 1024)
 
 /* A request counts as at least this many bytes: it takes memory, too. */
-#define SFTP_INFLIGHT_LEAST	4096
+#define SFTP_INFLIGHT_LEAST	(32 * 1024)
 
 /*
  * Starts at time now_s with a limit of `fixed` requests. If this is 0, the
@@ -56,8 +56,8 @@ void	 sftp_inflight_ask(struct sftp_inflight *inflight, size_t len);
 void	 sftp_inflight_end(struct sftp_inflight *inflight, size_t len);
 
 /*
- * Returns how much (bytes) a download may request of a file of which `got`
- * bytes have come. On a slow path, an interrupt has to wait for all of it.
+ * Returns how many bytes of a file may be in flight in a download, after `got`
+ * of them have come. An interrupt has to wait for all that is in flight.
  */
 uint64_t sftp_inflight_start(const struct sftp_inflight *inflight,
 	    uint64_t got);
