@@ -9,7 +9,7 @@ import time
 import pytest
 
 from loopback import Peak, children, needs_root
-from sftp_tools import OURS, digests, on_small_disk
+from sftp_tools import OURS, SERVER, digests, on_small_disk, program
 from stream_place import (BOTH, MIB, SLOW, TOOLS, fill,       # noqa: F401
                           looks_complete, place, tree)
 
@@ -104,15 +104,17 @@ def test_more_streams_take_no_memory_for_data(place, direction, what):
 
 
 def test_programs_of_streams_do_not_accumulate(place):
-    """Each of eight sources starts seven programs. scp waits for those that
-    ended before 32 others."""
+    """Each of eight sources starts seven, which log in for three seconds. scp
+    waits for those that ended before 32 others."""
+    ssh = program(place.path / "ssh", 'case "$*" in *BatchMode*) exec sleep 3'
+                  f';; esac; exec {SERVER}')
     sources = [place.path / str(i) for i in range(8)]
     for source in sources:
         source.touch()
         os.truncate(source, 40 * MIB)
     (place.path / "copies").mkdir()
     scp = subprocess.Popen(
-        [f"{OURS}/scp", "-q", "-D", place.server, "-X", "streams=8",
+        [f"{OURS}/scp", "-q", "-S", ssh, "-X", "streams=8",
          *(f"x:{source}" for source in sources), "copies"], cwd=place.path)
     most = 0
     while scp.poll() is None:

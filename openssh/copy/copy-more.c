@@ -198,9 +198,8 @@ start_program(char *const argv[], int *fd, pid_t *pid)
 }
 
 /*
- * Ends the program of a stream, and waits for the one before ENDING_MAX others.
- * An ssh that is logging in may finish until then, as servers refuse hosts that
- * hang up early.
+ * Ends the program of a stream. An ssh that is logging in may finish, as servers
+ * refuse hosts that hang up early. So we wait for ssh after ENDING_MAX others.
  */
 static void
 end_program(const struct copy_more *more, struct further *x)
@@ -211,12 +210,14 @@ end_program(const struct copy_more *more, struct further *x)
 		return;
 	if (!more->is_ssh || x->s->state != STREAM_OPENING)
 		kill(x->pid, more->is_ssh ? SIGTERM : SIGKILL);
-	if (*oldest > 0 && waitpid(*oldest, NULL, WNOHANG) == 0) {
-		kill(*oldest, SIGKILL);
-		(void)waitpid(*oldest, NULL, 0);
+	if (waitpid(x->pid, NULL, more->is_ssh ? WNOHANG : 0) == 0) {
+		if (*oldest > 0 && waitpid(*oldest, NULL, WNOHANG) == 0) {
+			kill(*oldest, SIGKILL);
+			(void)waitpid(*oldest, NULL, 0);
+		}
+		nending++;
+		*oldest = x->pid;
 	}
-	nending++;
-	*oldest = x->pid;
 	x->pid = -1;
 }
 
