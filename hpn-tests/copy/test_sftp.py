@@ -146,6 +146,14 @@ def test_files_that_fail_are_named(tmp_path, tree, tool, direction):
     assert digests(into) == digests(tree)
 
 
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+@pytest.mark.parametrize("direction", ["get", "put"])
+def test_tree_without_a_real_path_fails(tmp_path, odd, tree, tool, direction):
+    status, error = copy(tmp_path, tool, direction, odd("realpath-fails"),
+                         tree, tmp_path / "copy", "-r")
+    assert status == 1 and "path canonicalization failed" in error, error
+
+
 @pytest.mark.parametrize("columns", [40, 100])
 def test_meters_of_a_tree_are_stocks(tmp_path, tree, columns):
     """On a terminal, every file has its line, in stock's order."""

@@ -33,6 +33,7 @@ or always:
     proc            all files have a size of 0, and a read gets 4 KiB
     close-fails     what closes a file that was written to fails
     setstat-fails   what sets the attributes of one fails
+    realpath-fails  of what is not "."
     few             it allows NUMBER handles, and has no more
     refuses         it has NUMBER handles, says that it has 1000, and refuses
                     more with the status FILE, once it has truncated the file
@@ -69,9 +70,9 @@ import time
 
 from sftp_wire import (ATTRS, CLOSE, DATA, EOF, EXTENDED, FAILURE, FOR_WRITING,
                        FSETSTAT, HANDLE, INIT, LSTAT, MKDIR, NAME, OPEN,
-                       OPENDIR, READ, READDIR, REPLY, STAT, STATUS, TRUNCATE,
-                       UNSUPPORTED, VERSION, WRITE, Message, framed, message,
-                       read_request, string, write_all)
+                       OPENDIR, READ, READDIR, REALPATH, REPLY, STAT, STATUS,
+                       TRUNCATE, UNSUPPORTED, VERSION, WRITE, Message, framed,
+                       message, read_request, string, write_all)
 
 MIB = 1 << 20
 LARGE = 16 * MIB    # bytes: more than that is copied alone
@@ -309,7 +310,9 @@ class Server:
         elif kind == WRITE and self.faulty("long-reply"):
             self.reply(HANDLE, number, string(b"x" * 250000))
         elif kind == WRITE and self.faulty("write-fails") or \
-                kind == FSETSTAT and self.fault == "setstat-fails":
+                kind == FSETSTAT and self.fault == "setstat-fails" or \
+                kind == REALPATH and self.fault == "realpath-fails" and \
+                m.string() != b".":
             raise OSError
         else:
             reply = self.ask(m.data)
