@@ -28,12 +28,13 @@
 #define STOP_LOOK_MS	100
 
 static int
-is_character_device(int fd)
+is_terminal(int fd)
 {
 	struct stat st;
 
-	/* This also holds for a terminal that has gone. */
-	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
+	/* One that has gone is known by EIO. Other devices have ENOTTY. */
+	return isatty(fd) || (errno == EIO && fstat(fd, &st) == 0 &&
+	    S_ISCHR(st.st_mode));
 }
 
 static int
@@ -63,7 +64,7 @@ session_read_errno(int fd, int error)
 	if (error == EBADF || error == EISDIR || error == EINVAL ||
 	    error == ENOTCONN)
 		return 0;
-	return error != ENOMEM && is_character_device(fd) ? 0 : error;
+	return error != ENOMEM && is_terminal(fd) ? 0 : error;
 }
 
 int
@@ -72,7 +73,7 @@ session_write_errno(int fd, int error)
 	/* Not open for writing, as daemons leave it: nobody reads. */
 	if (error == EPIPE || error == ECONNRESET || error == EBADF)
 		return 0;
-	return error == EIO && is_character_device(fd) ? 0 : error;
+	return error == EIO && is_terminal(fd) ? 0 : error;
 }
 
 char *
@@ -97,7 +98,9 @@ session_report_failure(struct ssh *ssh, const Channel *c, u_int type)
 	char *what;
 	int r;
 
-	if (control == NULL || (what = session_failure(c)) == NULL)
+	/* That of ssh -W takes no message. */
+	if (control == NULL || strcmp(c->ctype, "session") != 0 ||
+	    (what = session_failure(c)) == NULL)
 		return;
 	if ((m = sshbuf_new()) == NULL)
 		fatal_f("sshbuf_new");

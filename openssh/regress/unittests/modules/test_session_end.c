@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "openbsd-compat/sys-queue.h"
@@ -67,14 +68,17 @@ what_is_left(void)
 void
 test_session_end(void)
 {
-	int sock[2], device, net;
+	int sock[2], device, net, master, tty;
 
 	what_is_left();
 	ASSERT_INT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sock), 0);
 	ASSERT_INT_NE(net = socket(AF_INET, SOCK_STREAM, 0), -1);
 	ASSERT_INT_NE(device = open(_PATH_DEVNULL, O_RDWR), -1);
+	ASSERT_INT_NE(master = posix_openpt(O_RDWR | O_NOCTTY), -1);
+	ASSERT_INT_EQ(grantpt(master) | unlockpt(master), 0);
+	ASSERT_INT_NE(tty = open(ptsname(master), O_RDWR | O_NOCTTY), -1);
 
-	TEST_START("session: EIO fails it, EPIPE and a device do not");
+	TEST_START("session: EIO fails it, EPIPE and a terminal do not");
 	ASSERT_INT_EQ(session_read_errno(sock[0], EPIPE), 0);
 	ASSERT_INT_EQ(session_read_errno(sock[0], EBADF), 0);
 	ASSERT_INT_EQ(session_read_errno(sock[0], EISDIR), 0);
@@ -83,8 +87,9 @@ test_session_end(void)
 	ASSERT_INT_EQ(session_read_errno(sock[0], ECONNRESET), 0);
 	ASSERT_INT_EQ(session_read_errno(net, ECONNRESET), ECONNRESET);
 	ASSERT_INT_EQ(session_read_errno(sock[0], EIO), EIO);
-	ASSERT_INT_EQ(session_read_errno(device, EIO), 0);
-	ASSERT_INT_EQ(session_read_errno(device, ENOMEM), ENOMEM);
+	ASSERT_INT_EQ(session_read_errno(device, EIO), EIO);
+	ASSERT_INT_EQ(session_read_errno(tty, EIO), 0);
+	ASSERT_INT_EQ(session_read_errno(tty, ENOMEM), ENOMEM);
 	TEST_DONE();
 
 	TEST_START("session: ENOSPC fails it, EPIPE does not");
@@ -92,12 +97,20 @@ test_session_end(void)
 	ASSERT_INT_EQ(session_write_errno(sock[0], ECONNRESET), 0);
 	ASSERT_INT_EQ(session_write_errno(sock[0], EBADF), 0);
 	ASSERT_INT_EQ(session_write_errno(sock[0], EIO), EIO);
-	ASSERT_INT_EQ(session_write_errno(device, EIO), 0);
-	ASSERT_INT_EQ(session_write_errno(device, ENOSPC), ENOSPC);
+	ASSERT_INT_EQ(session_write_errno(device, EIO), EIO);
+	ASSERT_INT_EQ(session_write_errno(tty, EIO), 0);
+	ASSERT_INT_EQ(session_write_errno(tty, ENOSPC), ENOSPC);
+	TEST_DONE();
+
+	TEST_START("session: a terminal that has gone does not fail it");
+	close(master);
+	ASSERT_INT_EQ(session_read_errno(tty, EIO), 0);
+	ASSERT_INT_EQ(session_write_errno(tty, EIO), 0);
 	TEST_DONE();
 
 	close(sock[0]);
 	close(sock[1]);
 	close(device);
 	close(net);
+	close(tty);
 }
