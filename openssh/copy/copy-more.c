@@ -198,7 +198,7 @@ start_program(char *const argv[], int *fd, pid_t *pid)
 }
 
 /*
- * Ends the program of a stream. An ssh that is logging in may finish, as servers
+ * Ends the program of a stream. An ssh that is logging in may finish: servers
  * refuse hosts that hang up early. So we wait for ssh after ENDING_MAX others.
  */
 static void

@@ -395,7 +395,7 @@ static void
 put_rest(struct request *req, u_char type, const struct body *b)
 {
 	struct sshbuf *out = req->stream->out;
-	Attrib none;
+	const Attrib none = { .flags = 0 };
 
 	req->offset = b->offset;
 	switch (type) {
@@ -409,7 +409,6 @@ put_rest(struct request *req, u_char type, const struct body *b)
 	case SSH2_FXP_MKDIR:
 	case SSH2_FXP_SETSTAT:
 	case SSH2_FXP_FSETSTAT:
-		attrib_clear(&none);
 		put(encode_attrib(out, b->a == NULL ? &none : b->a));
 		break;
 	case SSH2_FXP_READ:

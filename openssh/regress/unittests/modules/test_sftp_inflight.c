@@ -229,7 +229,7 @@ starts(void)
 	sftp_inflight_init(&d, 0, SFTP_INFLIGHT_BASE, SFTP_INFLIGHT_MAX, now);
 	fast.start_s = now;
 	fetch(&fast, &d, 300 * MIB, LARGE, &now, &peak);
-	/* That of a batch needs some round trips for its name and attributes. */
+	/* In a batch, its name and attributes take some round trips. */
 	sftp_inflight_got(&d, 0, now + 5 * fast.rtt_s);
 	ASSERT_INT_EQ(sftp_inflight_start(&d, 0) > 2 * fast.rate * fast.rtt_s,
 	    1);
