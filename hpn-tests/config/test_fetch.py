@@ -9,9 +9,7 @@ import http.server
 import io
 import os
 import re
-import select
 import shutil
-import socket
 import ssl
 import subprocess
 import tarfile
@@ -227,15 +225,10 @@ REFUSED = {
     "site-without-https": (
         lambda w: w.serve("http"), {"upstream": NEWEST},
         ["http", "OPENSSH_TARBALL="]),
-    "site-down-for-the-newest": (
-        lambda w: None, {"upstream": NEWEST},
-        ["127.0.0.1", f"OPENSSH_TARBALL=/path/to/{NAME} does without"]),
     "no-mirror": (
         lambda w: w.orig.parent.rename(w.debian / "gone"), {},
         [f"can't get OpenSSH {NEWEST}: ", "127.0.0.1", "no Debian mirror",
          "OPENSSH_TARBALL"]),
-    "mirror-with-another-tarball": (
-        lambda w: damage(w.orig), {}, ["SHA-256"]),
     "mirror-without-a-signature": (
         lambda w: os.unlink(f"{w.orig}.asc"), {}, ["no signature"]),
     "given-without-a-key": (
@@ -245,15 +238,9 @@ REFUSED = {
         lambda w: os.unlink(f"{w.given}.asc"), {"tarball": "given"},
         ["any-name.tar.gz has no signature",
          f"no SHA-256 of OpenSSH {NEWEST} is pinned"]),
-    "given-truncated": (
-        lambda w: os.truncate(w.given, 100), {"tarball": "given"},
-        ["bad signature"]),
     "given-nothing": (
         lambda w: os.unlink(w.given), {"tarball": "given"},
         ["can't read ", "any-name.tar.gz"]),
-    "given-another-release": (
-        lambda w: w.release(w.given, "9.9p9"), {"tarball": "given"},
-        ["has openssh-9.9p9 in it", f"not OpenSSH {NEWEST}"]),
     "given-an-older-one-for-the-newest": (
         lambda w: os.unlink(f"{w.orig}.asc"),
         {"tarball": "orig", "upstream": NEWEST}, ["has no signature"]),
@@ -304,15 +291,6 @@ def test_site_is_asked_once(world):
     assert not (world.top / "asked").exists()       # of Debian
 
 
-def test_silent_site_is_tried_once(world):
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        world.pins(f"https://127.0.0.1:{silent.getsockname()[1]}")
-        is_refused(world.fetch(upstream=NEWEST), world, "OPENSSH_TARBALL=")
-        silent.settimeout(1)
-        silent.accept()
-        assert not select.select([silent], [], [], 0)[0]
-
-
 # An older release, from Debian's source package
 
 def test_older_release_is_taken_if_the_site_is_down(world):
@@ -340,13 +318,6 @@ def test_newest_is_taken_from_debian_if_only_debian_has_it(world):
     good(world.fetch(), newest)
 
 
-def test_machine_without_apt_says_so(world):
-    is_refused(world.fetch(PATH=without(world.top / "bin", "apt-get")), world,
-               f"can't get OpenSSH {NEWEST}: ", "127.0.0.1",
-               f"no apt-get to get OpenSSH {OLDER} of Debian trixie with",
-               "OPENSSH_TARBALL=")
-
-
 def real_fetch(**env):
     """The scripts as they are."""
     return subprocess.run(
@@ -369,12 +340,6 @@ def test_given_tarball_needs_no_network(world, upstream):
     assert not (world.top / "asked").exists()
 
 
-def test_given_tarball_without_key_uses_the_sites(world):
-    os.unlink(world.mine / KEY)
-    world.serve()
-    good(world.fetch(world.given), world.given, "verified by signature")
-
-
 @pytest.mark.parametrize("upstream", ["", OLDER])
 def test_given_older_one_is_verified_by_its_pin(world, upstream):
     """One line says that it is older."""
@@ -388,7 +353,10 @@ def test_given_older_one_is_verified_by_its_pin(world, upstream):
 
 def test_pinned_key_verifies_the_real_release(tmp_path):
     """The real one, if it is in this machine's cache, by the pinned key."""
-    path = real_fetch(UPSTREAM="10.0p1").stdout.strip()
+    done = real_fetch(UPSTREAM="10.0p1")
+    assert done.returncode == 0 or "can't get OpenSSH" in done.stderr, \
+        done.stderr
+    path = done.stdout.strip()
     if not os.path.exists(f"{path}.asc"):
         pytest.skip("no signature came with the cached tarball")
     key = os.path.join(os.path.dirname(path), "signing-key.asc")

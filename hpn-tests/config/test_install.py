@@ -107,7 +107,7 @@ def test_installed_sshd_lets_a_user_in(tmp_path):
         ip link set lo up
         {INSTALL} {TREE} {prefix} {prefix}/sbin {prefix}/etc \
             {prefix}/libexec
-        ssh-keygen -q -t ed25519 -N '' -f {tmp_path}/key
+        {TREE}/ssh-keygen -q -t ed25519 -N '' -f {tmp_path}/key
         {prefix}/sbin/sshd -t
         {prefix}/sbin/sshd -D -o PidFile=none -o StrictModes=no \\
             -o AuthorizedKeysFile={tmp_path}/key.pub &
@@ -120,7 +120,7 @@ def test_installed_sshd_lets_a_user_in(tmp_path):
         exit ${{s:-0}}
     """
     done = subprocess.run(
-        [IN_TREE, "/", "unshare", "-p", "--fork",
+        [IN_TREE, "/", "unshare", "-p", "--fork", "--kill-child",
          "--mount-proc", "sh", "-c", script], capture_output=True, text=True,
         timeout=300, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -113,11 +113,13 @@ def outcome(here, build, tool, direction, options, make):
         fill(source)
         dest.mkdir()
     make(source, dest)
-    with as_user():
-        status, error = copy(
-            here, tool, direction, SERVER, f"{source}/.", dest, options,
-            build=build)
-    os.umask(umask)
+    try:
+        with as_user():
+            status, error = copy(
+                here, tool, direction, SERVER, f"{source}/.", dest, options,
+                build=build)
+    finally:
+        os.umask(umask)
     found = look(dest)
     shutil.rmtree(here)
     return status, sorted(error.replace(build, "").splitlines()), found

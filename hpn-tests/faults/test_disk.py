@@ -94,5 +94,5 @@ def test_status_is_the_commands_if_the_caller_has_gone(place):
     theirs.close()
     assert ours.recv(1) == b"s"
     ours.close()
-    _, said = ssh.communicate(timeout=60)
+    _, said = ssh.communicate(timeout=300)
     assert (ssh.returncode, said) == (3, b"")

@@ -34,8 +34,8 @@ def test_failed_allocations_end_only_their_copy(place, who, limited, tool,
     ends = Ends(place, who)
     for more_kib in MORE_KIB:
         client, relay = ends.held_copy(tool, direction)
-        for pid in set(place.processes(limited)) - ends.before:
-            place.limit(pid, more_kib)
+        assert [place.limit(pid, more_kib) for pid in
+                set(place.processes(limited)) - ends.before]
         relay.go_on()
         outcome, lines = ends.outcome(client)
         relay.said()
@@ -75,7 +75,7 @@ def test_ssh_without_memory_ends_with_an_error(place, who):
         ends.argv("ssh", "get"), stdout=subprocess.PIPE), "server", 100 * KIB)
     place.limit(client.pid, KIB)
     relay.go_on()                       # and nobody reads
-    wait_until("its end", lambda: client.poll() is not None, 60)
+    wait_until("its end", lambda: client.poll() is not None)
     lines = client.stderr.read().splitlines()
     assert client.returncode == 255 and some_line(lines, NO_MEMORY), lines
     ends.none_left()
@@ -123,7 +123,7 @@ class Cgroup:
     def end(self):
         if self.folder:
             wait_until("its processes to go", lambda: not read(
-                f"{self.folder}/cgroup.procs"), 60)
+                f"{self.folder}/cgroup.procs"))
             os.rmdir(self.folder)
 
 

@@ -3,7 +3,6 @@ sshd, and a server that our ssh has logged in to. Without paramiko the tests
 that import this are skipped."""
 
 import contextlib
-import os
 import re
 import socket
 import struct
@@ -74,6 +73,8 @@ class Hostile(paramiko.Transport):
         self.listening.set()
         self.messages = self.packetizer.read_message
         self.packetizer.read_message = self.listen
+        self.banner_timeout = self.handshake_timeout = \
+            self.auth_timeout = PATIENCE_S
         self.daemon = True
         self.gave_up = False
         self.deadline = threading.Timer(PATIENCE_S, self.give_up)
@@ -294,7 +295,7 @@ class Client:
                  version=None, slow_s=0, compress=False, **how):
         listener = place.inside(
             lambda: socket.create_server(("127.0.0.1", PORT)))
-        self.log_path = place.path(f"ssh.{os.path.basename(tree)}.log")
+        self.log_path = place.path(f"ssh.{len(place.started)}.log")
         # Whoever started the tests may ignore signals, and then ssh does, too
         self.ssh = place.start(
             ["env", "--default-signal=INT,TERM",

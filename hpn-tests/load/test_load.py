@@ -5,6 +5,7 @@ of its own."""
 import hashlib
 import json
 import os
+import re
 import resource
 import socket
 import subprocess
@@ -15,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from idle import idle, memory_kib
-from loopback import (HOST, BUILD, OURS, STOCK, children,       # noqa: F401
-                      cpu_ticks, place, read, status_kib, wait_until)
+from loopback import (HOST, BUILD, OURS, STOCK, cpu_ticks,      # noqa: F401
+                      place, read, stands_still, status_kib, wait_until)
 
 MIB = 1 << 20
 ECHO, FRONT = 3000, 3001
@@ -94,8 +95,10 @@ def forwarding(place):                  # noqa: F811
                                     HOST, tree=tree),
                           stdin=subprocess.DEVNULL)
         place.wait_for_port(FRONT)
-        monitor = children(sshd.pid)[0]
-        ends = [ssh.pid, children(monitor)[0]]
+        child = wait_until("the login", lambda: re.search(
+            r"User child is on pid (\d+)", read(sshd.log)))
+        ends = [ssh.pid, int(child[1])]
+        wait_until("them to settle", lambda: all(map(stands_still, ends)))
         before = [fds(pid) for pid in ends]
 
         def are_open(n):
@@ -103,7 +106,7 @@ def forwarding(place):                  # noqa: F811
 
         def memory_after(n):
             place.inside(lambda: exchange(n, lambda: are_open(BATCH)) or True)
-            wait_until("the last to close", lambda: are_open(0), 30)
+            wait_until("the last to close", lambda: are_open(0))
             return [status_kib(pid, "VmHWM") for pid in ends]
 
         def end():
@@ -200,7 +203,7 @@ def test_each_login_gets_in_or_is_told(place):                 # noqa: F811
 
 def is_clean(place):                    # noqa: F811
     wait_until("all to be gone", lambda: not place.processes(
-        "ssh", "sshd-session", "sshd-auth"), 30)
+        "ssh", "sshd-session", "sshd-auth"))
     assert place.still_serves()
 
 

@@ -131,6 +131,7 @@ def test_a_command_runs_once(place, option, early):
     env = {**os.environ, **agent.env}
     path, log = master(place, env=env, port=FRONT)
     relay.process.send_signal(signal.SIGUSR1)
+    assert "kept" in relay.next()
     ssh = place.start(place.ssh("-S", path, option, HOST, f"echo ran >> {ran}",
                                 port=FRONT),
                       stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,

@@ -109,10 +109,10 @@ class Noting:
 
 
 @pytest.fixture(scope="module")
-def noting():
+def noting(request):
     folder = user_folder()
-    yield Noting(str(folder))
-    shutil.rmtree(folder)
+    request.addfinalizer(lambda: shutil.rmtree(folder))
+    return Noting(str(folder))
 
 
 def is_gone(place):

@@ -439,20 +439,3 @@ def test_ssh_probes_once_until_it_is_answered(place, extensions):
     assert client.server.probes == 1
     assert client.works()
     assert client.end()[0] == 0
-
-
-@BY
-def test_ssh_ignores_second_answers(place, extensions):
-    client = Client(place, extensions=extensions, slow_s=0.1)
-    server = client.server
-
-    def twice(answer):
-        answer()
-        server.say(MSG_FAILURE, 0)
-        server.say(MSG_SUCCESS, 0)
-        server.say(MSG_PONG, b"path " + struct.pack(">Q", server.probes))
-
-    server.probed = twice
-    pour(client, 16 * MIB)
-    assert client.works()
-    assert client.finish() <= client.peak.before + MORE_THAN_STOCK_KIB

@@ -235,7 +235,7 @@ def test_escape_lists_windows_of_forwardings(place):
     front.settimeout(300)
     left = SOME
     while left > 0:
-        left -= len(front.recv(MIB))
+        left -= len(front.recv(MIB) or pytest.fail("cut short"))
     thread.join()
     ssh.stdin.write(b"\r~#")
     ssh.stdin.flush()

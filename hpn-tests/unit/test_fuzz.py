@@ -75,7 +75,7 @@ def run(fuzzer, inputs, directory):
     done = subprocess.run(
         [os.path.join(OPENSSH, f"bdp-fuzz_{fuzzer}"), *map(str, paths)],
         env={**os.environ, "TMPDIR": str(directory)}, capture_output=True,
-        text=True, errors="replace", timeout=120)
+        text=True, errors="replace", timeout=600)
     assert done.returncode == 0, (done.stdout + done.stderr)[-1000:]
 
 

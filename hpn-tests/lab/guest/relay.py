@@ -207,8 +207,8 @@ def main():
     rate = float(sys.argv[5]) if len(sys.argv) > 5 else 0
     listener = socket.create_server(front)
     servers = []
-    signal.signal(signal.SIGUSR1, lambda *_: [
-        setattr(way, "kept", True) for way in servers])
+    signal.signal(signal.SIGUSR1, lambda *_: say({"kept": [
+        setattr(way, "kept", True) for way in servers]}))
     say({"listening": front[1]})
     while True:
         threading.Thread(target=serve, daemon=True, args=(

@@ -169,8 +169,8 @@ def log_in_before(spec):
     on("client", ["bash", "-c", f"echo > /dev/udp/{host}/9"]).wait()
     time.sleep(4 * spec["rtt_us"] / 1e6)
     for _ in range(spec["logins"]):
-        on("client", ssh_argv(spec) + ["server", "true"],
-           stdin=subprocess.DEVNULL).wait()
+        assert on("client", ssh_argv(spec) + ["server", "true"],
+                  stdin=subprocess.DEVNULL).wait() == 0
 
 
 def ssh_argv(spec, *options):

@@ -121,10 +121,10 @@ def shell_beside(spec, end):
     pid, terminal = pty.fork()
     if pid == 0:
         argv = ["ip", "netns", "exec", "client"] + \
-            tools.through_master(spec, "-tt") + ["server", "cat"]
+            tools.through_master(spec, "-tt") + ["server", "printf x; cat"]
         os.execvp(argv[0], argv)
     echoes = []
-    time.sleep(10 * spec["rtt_us"] / 1e6)   # until it is there
+    os.read(terminal, 1)                # it is there
     while not end.wait(spec["shell"]["every_s"]):
         start_s = time.monotonic()
         os.write(terminal, b"x")
@@ -212,6 +212,7 @@ def finish(spec, processes):
 def main():
     spec = json.loads(sys.argv[1])
     path, servers = prepare(spec)
+    threading.excepthook = end_at_once
     watch = None if spec.get("bare") else sampler.Sampler(spec)
     if watch:
         watch.start()
@@ -222,7 +223,6 @@ def main():
     result = {"echo_ms": [], "start_s": start_s}
     processes = tools.start(spec)
     threads = []
-    threading.excepthook = end_at_once
     if (spec.get("stalls", {}).get("what"), spec.get("via")) in (
             ("process", None), ("process", "relay"), ("path", None)):
         threads.append(threading.Thread(target=stall, args=(spec, path),
