@@ -91,7 +91,7 @@ struct file {
 	int many;		/* 1: several streams have copied it */
 	int incomplete;		/* its number in sftp-incomplete.h, or -1 */
 	struct compare compare;	/* while COMPARING */
-	uint64_t have;		/* bytes of the old target, if resumed */
+	uint64_t have;		/* bytes of the old target, to be resumed */
 	uint32_t *moved;	/* bytes copied of each of FILE_CHUNKS chunks,
 				 * from `low` on; NULL: one stream only */
 	uint64_t low;		/* number of the first chunk that is missing */

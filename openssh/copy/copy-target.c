@@ -51,8 +51,7 @@ target_open_here(struct file *f)
 		copy_item_fail(&f->item, "open local \"%s\": %s", f->item.dst,
 		    strerror(errno));
 	else {
-		if (copy->flags.resume)
-			f->have = st.st_size;
+		f->have = st.st_size;
 		return 0;
 	}
 	sftp_incomplete_end(f->incomplete);
