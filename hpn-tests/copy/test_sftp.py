@@ -387,6 +387,18 @@ WAYS = pytest.mark.parametrize("tool, direction", [
     ("scp-3", "get")])
 
 
+def test_failed_copy_between_servers_is_empty(tmp_path, odd):
+    """Even if its server sets no attributes. It has no old time."""
+    source, dest = tmp_path / "source", tmp_path / "dest"
+    source.write_bytes(content(600000))
+    os.utime(source, (1, 1))
+    server = odd("write-fails", 2, server=program(
+        tmp_path / "real", f"exec {SERVER} -P fsetstat"))
+    status, error = copy(tmp_path, "scp-3", "get", server, source, dest)
+    assert (status, error.count("write dest")) == (1, 1), error
+    assert dest.stat().st_size == 0 and dest.stat().st_mtime != 1
+
+
 @WAYS
 def test_growing_file_is_copied(tmp_path, odd, tool, direction):
     source, dest = tmp_path / "source", tmp_path / "copy"

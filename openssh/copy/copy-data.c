@@ -15,11 +15,8 @@
 #include "xmalloc.h"
 #include "copy-file.h"
 
-/* READs in flight of a file of unknown size: stock's number */
-#define TAIL_MAX	64
-
-/* Shortest READ to send after a server has returned less than requested */
-#define READ_LEAST	512
+#define TAIL_MAX	64	/* READs in flight of a file of unknown size */
+#define READ_LEAST	512	/* bytes of a READ after one that came short */
 
 static copy_got	 got_data;
 

@@ -17,28 +17,16 @@
 #include "copy-stream.h"
 #include "sftp-client.h"
 
-/* Maximum of open files, and of those at a server without limits */
-#define FILES_MAX	128
-#define FILES_UNKNOWN	16
-
-/* Use at most this fraction (1/n) of the descriptors and handles. */
-#define SHARE		2
-
-/* Compose no request while this many bytes wait to be sent. */
-#define UNSENT_MAX	(32 * 1024)
-
-/* Maximum bytes that wait for the target while a source is read (-3) */
-#define CROSS_MAX	(512 * 1024)
-
-/* Maximum of ended items that wait to be reported */
-#define ENDED_MAX	4096
-
-/* Maximum time (ms) until an interrupt just before poll(2) is seen */
-#define TICK_MS		500
+#define FILES_MAX	128		/* open files */
+#define FILES_UNKNOWN	16		/* if a server has no limits */
+#define SHARE		2		/* use 1/n of descriptors and handles */
+#define UNSENT_MAX	(32 * 1024)	/* unsent bytes: compose no more */
+#define CROSS_MAX	(512 * 1024)	/* bytes that wait for a target (-3) */
+#define ENDED_MAX	4096		/* ended items that are not reported */
+#define TICK_MS		500		/* to see ^C just before poll(2) */
 
 static u_int files_max = FILES_MAX;	/* -X files= */
 int copy_resume;
-static const char *ignored;	/* an option of an earlier version, or NULL */
 
 /* Options with a number from 1 to most. Old ones accept any value. */
 static const struct {
@@ -63,8 +51,6 @@ copy_conn_init(struct sftp_conn *conn, u_int num_requests)
 	sftp_inflight_init(&conn->depth, num_requests, MINIMUM(len *
 	    SFTP_INFLIGHT_STOCK, SFTP_INFLIGHT_BASE), SFTP_INFLIGHT_MAX /
 	    copy_streams, monotime_double());
-	if (ignored != NULL)
-		debug("-X %s is ignored", ignored);
 	conn->more = copy_more_new();
 }
 
@@ -336,10 +322,7 @@ copy_option(const char *option)
 		n = strtonum(value, 1, options[i].most, &errstr);
 		if (n != 0)
 			*options[i].number = n;
-		else if (options[i].is_old)
-			/* Options are parsed before the log is open. */
-			ignored = options[i].name;
-		else
+		else if (!options[i].is_old)
 			fatal("Invalid number of %.*s \"%s\": %s",
 			    (int)(value - option) - 1, option, value, errstr);
 		return 1;

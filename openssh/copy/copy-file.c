@@ -16,8 +16,6 @@
 #include "sftp-incomplete.h"
 #include "copy-file.h"
 
-extern int showprogress;
-
 int
 file_is_bad(const struct file *f)
 {
@@ -99,6 +97,8 @@ got_close(struct request *req, struct reply *reply)
 	if (reply->lost)
 		f->redo |= file_kind(f) == COPY_PUT &&
 		    req->stream == f->home;
+	else if (reply->status != SSH2_FX_OK && f->item.why != NULL)
+		error("close remote: %s", fx2txt(reply->status));
 	else if (reply->status != SSH2_FX_OK)
 		copy_item_fail(&f->item, "close remote: %s",
 		    fx2txt(reply->status));
@@ -156,8 +156,9 @@ file_begin_moving(struct file *f)
 	f->item.ready = 1;
 	f->item.from = f->item.done;
 	f->item.began_s = monotime_double();
-	f->item.metered = showprogress && !file_is_bad(f) &&
-	    (f->size != 0 || copy->kind == COPY_PUT);
+	if (copy->kind != COPY_GET)
+		f->item.metered = showprogress && !file_is_bad(f) &&
+		    (f->size != 0 || copy->kind == COPY_PUT);
 	if (copy->most > 1 && may_share(f)) {
 		f->moved = xcalloc(FILE_CHUNKS, sizeof(*f->moved));
 		f->low = f->next / FILE_CHUNK;

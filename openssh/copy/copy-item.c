@@ -199,6 +199,8 @@ copy_item_end(struct item *item)
 
 	if (item->why != NULL) {
 		hide_meter(item);
+		/* Its name is printed first. */
+		(void)copy_item_front(item->copy);
 		error("%s", item->why);
 		item->failed = 1;
 	}
@@ -276,7 +278,7 @@ show_meter(struct item *item)
 	double waited_s = item->state != ITEM_DONE ? 0 :
 	    monotime_double() - item->ended_s;
 
-	if (item->metered && copy->metered != item) {
+	if (item->metered && item->ready && copy->metered != item) {
 		copy->metered = item;
 		start_progress_meter(slash == NULL || slash[1] == '\0' ?
 		    item->src : slash + 1, item->a.size, &item->done);

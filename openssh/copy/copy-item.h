@@ -25,9 +25,9 @@ struct stat;
 struct stream;
 
 extern volatile sig_atomic_t interrupted;	/* 1: by the user */
+extern int showprogress;			/* 1: files have meters */
 
-/* Most streams of a copy */
-#define COPY_STREAMS_MAX	8
+#define COPY_STREAMS_MAX	8	/* most streams of a copy */
 
 enum copy_kind {
 	COPY_GET,		/* from the server of stream 0 */
@@ -44,18 +44,14 @@ enum item_state {
 /* The operations of a kind of item. They never block. NULL: no operation */
 struct item_ops {
 	size_t	 size;		/* bytes of its struct, such as struct file */
-
-	/* Starts the item. */
 	void	(*start)(struct item *item);
+	void	(*child)(struct item *item);	/* handles the end of a child */
 
 	/*
 	 * Sends a request, or several that belong together, on stream `s`.
 	 * Returns 1, or 0 if the item has no request for `s` now.
 	 */
 	int	(*send)(struct item *item, struct stream *s);
-
-	/* Handles the end of a child. */
-	void	(*child)(struct item *item);
 
 	/* Handles the loss of stream `lost`, or ^C if this is NULL. */
 	void	(*stop)(struct item *item, const struct stream *lost);

@@ -20,12 +20,8 @@
 
 /* Bytes of the buffer for replies: twice the longest message */
 #define STREAM_IN	(2 * (SFTP_MAX_MSG_LENGTH + 4))
-
-/* Bytes to receive at once while there is a limit (-l) */
-#define LIMITED_READ	(16 * 1024)
-
-/* If more bytes than this of a message are missing, read only these. */
-#define MISSING_LARGE	(16 * 1024)
+#define LIMITED_READ	(16 * 1024)	/* bytes at once, with a limit (-l) */
+#define MISSING_LARGE	(16 * 1024)	/* if more lack, read only these */
 
 /* Types of replies other than STATUS, by the type of the request */
 static const u_char wanted[SSH2_FXP_EXTENDED + 1] = {
@@ -465,6 +461,9 @@ copy_send_file(struct stream *s, struct item *item, copy_got *got,
 	put(sshbuf_reserve(s->out, 4 + len, &p));
 	do {
 		n = pread(fd, p + 4, len, offset);
+		/* One stream reads in order. */
+		if (n == -1 && errno == ESPIPE && item->copy->most == 1)
+			n = read(fd, p + 4, len);
 	} while (n == -1 && (errno == EINTR || errno == EAGAIN ||
 	    errno == EWOULDBLOCK));
 	if (n <= 0) {

@@ -89,13 +89,11 @@ struct stream *stream_new(struct sftp_conn *conn, u_int index,
 /* Frees a stream without outstanding requests. */
 void	 stream_free(struct stream *s);
 
-/* Sends what the descriptor accepts. Returns 0, or -1 if `s` was lost. */
-int	 stream_write(struct stream *s);
-
 /*
- * Receives available data once, and handles the replies. Returns 0, or -1 if
- * the stream was lost.
+ * Sends what the descriptor accepts, or receives available data once and
+ * handles the replies. Returns 0, or -1 if the stream was lost.
  */
+int	 stream_write(struct stream *s);
 int	 stream_read(struct stream *s);
 
 /*
@@ -104,10 +102,8 @@ int	 stream_read(struct stream *s);
  */
 void	 stream_lose(struct stream *s, const char *why);
 
-/* Stores the handle of a reply. */
+/* Stores the handle of a reply, or frees a handle, if there is one. */
 void	 handle_take(struct handle *h, const struct reply *reply);
-
-/* Frees a handle, if there is one. */
 void	 handle_free(struct handle *h);
 
 /* The fields of a request after its id, in order. Unused ones are 0. */

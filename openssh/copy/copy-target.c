@@ -52,6 +52,7 @@ target_open_here(struct file *f)
 		    strerror(errno));
 	else {
 		f->have = st.st_size;
+		f->item.metered = showprogress && f->size != 0;
 		return 0;
 	}
 	sftp_incomplete_end(f->incomplete);
@@ -251,6 +252,32 @@ finish_here(struct file *f, uint64_t size)
 	}
 }
 
+static void
+got_emptied(struct request *req, struct reply *reply)
+{
+	struct file *f = file_of(req->item);
+	struct part *p = &f->part[req->stream->index];
+
+	if (reply->type == SSH2_FXP_HANDLE) {
+		handle_take(&p->handle, reply);
+		p->state = PART_OPEN;
+		file_close_part(f, req->stream);
+	} else
+		error("dest truncate \"%s\" failed", f->item.dst);
+	file_advance(f);
+}
+
+/* Closes a target at another server, and opens it once more to truncate it. */
+static void
+empty_there(struct file *f)
+{
+	if (f->part[f->target->index].state != PART_OPEN)
+		return;
+	file_close_part(f, f->target);
+	file_open(f, f->target, SSH2_FXF_WRITE | SSH2_FXF_CREAT |
+	    SSH2_FXF_TRUNC, got_emptied);
+}
+
 void
 target_finish(struct file *f)
 {
@@ -261,8 +288,10 @@ target_finish(struct file *f)
 	int cut = flags->inplace || f->home->index != 0 || (bad &&
 	    (flags->resume || f->many || there < f->data_end));
 
-	if (file_kind(f) == COPY_CROSS)
-		finish_there(f, bad ? 0 : UINT64_MAX);
+	if (file_kind(f) == COPY_CROSS && bad)
+		empty_there(f);
+	else if (file_kind(f) == COPY_CROSS)
+		finish_there(f, UINT64_MAX);
 	else if (file_kind(f) == COPY_PUT)
 		finish_there(f, !cut ? UINT64_MAX : bad ? there : f->ended);
 	else if (f->fd != -1)

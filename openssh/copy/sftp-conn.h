@@ -80,8 +80,7 @@ int	 copy_run_tree(struct sftp_conn *from, struct sftp_conn *to,
 	    const char *src, const char *dst, const Attrib *a,
 	    const struct copy_flags *flags);
 
-/* 1: a copy keeps what its target has of the source (scp -Z). */
-extern int copy_resume;
+extern int copy_resume;		/* 1: keep what the target has (scp -Z) */
 
 /*
  * Parses an option of scp and sftp, as given with -X. Returns 1, or 0 if the
@@ -132,7 +131,6 @@ void	 copy_program_ssh(const char *ssh, char *const args[],
 /* The same for the command `argv`, which is ssh or a server (-D). */
 void	 copy_program(char *const argv[], int is_ssh);
 
-/* Number of streams that a copy may have: 1 to COPY_STREAMS_MAX */
-extern u_int copy_streams;
+extern u_int copy_streams;	/* most of a copy: 1 to COPY_STREAMS_MAX */
 
 #endif /* SFTP_CONN_H */
