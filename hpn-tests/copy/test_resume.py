@@ -89,8 +89,7 @@ def test_what_cannot_be_read_is_copied_whole(resume, direction):
 
 
 def test_error_of_a_folder_without_permission_is_stocks(resume):
-    resume.dest.mkdir()
-    resume.dest.chmod(0o555)
+    resume.dest.mkdir(0o555)
     status, error, _ = resume("get")
     assert (status, error.count("Permission denied")) == (1, 1), error
 

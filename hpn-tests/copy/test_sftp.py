@@ -57,12 +57,18 @@ def test_small_file_replaces_a_longer_one(tmp_path, direction, tool, size):
 
 
 @pytest.mark.parametrize("direction", ["get", "put"])
-@pytest.mark.parametrize("target", ["no/dest", "/dev/full"])
+@pytest.mark.parametrize("target", ["no/dest", "/dev/full", "pipe"])
 def test_errors_of_a_target_are_stocks(tmp_path, direction, target):
     (tmp_path / "source").write_bytes(content(SMALL))
-    (stock, stock_says), (ours, says) = (
-        copy(tmp_path, "scp", direction, SERVER, tmp_path / "source",
-             tmp_path / target, build=build) for build in (STOCK, OURS))
+    os.mkfifo(tmp_path / "pipe")
+    said = []
+    for build in (STOCK, OURS):
+        with subprocess.Popen(["timeout", "300", "cat", tmp_path / "pipe"],
+                              stdout=subprocess.DEVNULL) as reader:
+            said.append(copy(tmp_path, "scp", direction, SERVER, tmp_path /
+                             "source", tmp_path / target, build=build))
+            reader.terminate()
+    (stock, stock_says), (ours, says) = said
     assert ours == stock == 1
     assert says == stock_says.replace(STOCK, OURS) and target in says
 
@@ -196,7 +202,6 @@ def test_rate_is_of_the_file_that_is_shown(tmp_path):
 
 
 def test_error_of_a_file_follows_its_meter(tmp_path, odd):
-    """On a line of its own"""
     (tmp_path / "source").write_bytes(content(3 * MIB))
     assert on_terminal(tmp_path, f"{OURS}/scp", "-D", odd("read-fails", 9),
                        f"x:{tmp_path}/source", "copy") != 0

@@ -108,14 +108,11 @@ def test_programs_of_streams_do_not_accumulate(place):
     waits for those that ended before 32 others."""
     ssh = program(place.path / "ssh", 'case "$*" in *BatchMode*) exec sleep 3'
                   f';; esac; exec {SERVER}')
-    sources = [place.path / str(i) for i in range(8)]
-    for source in sources:
-        source.touch()
-        os.truncate(source, 40 * MIB)
+    fill(place, "file")
     (place.path / "copies").mkdir()
     scp = subprocess.Popen(
         [f"{OURS}/scp", "-q", "-S", ssh, "-X", "streams=8",
-         *(f"x:{source}" for source in sources), "copies"], cwd=place.path)
+         *[f"x:{place.source}"] * 8, "copies"], cwd=place.path)
     most = 0
     while scp.poll() is None:
         most = max(most, len(children(scp.pid)))

@@ -211,7 +211,8 @@ answered(struct file *f, struct request *req, const struct reply *reply)
 		f->gap = MINIMUM(f->gap, req->offset);
 		/* Perhaps the server does not keep the order of requests. */
 		if (f->closed_early && !interrupted && (!is_target ||
-		    (f->set.perm & S_IWUSR)))
+		    ((f->set.perm & S_IWUSR) && (file_kind(f) != COPY_PUT ||
+		    (req->stream->conn->exts & SFTP_EXT_LIMITS) == 0))))
 			req->stream->close_late = f->redo = 1;
 		else
 			data_failed(f, is_target, reply->status);
