@@ -14,11 +14,8 @@
 #include "sftp-check-file.h"
 #include "copy-file.h"
 
-/* Requests in flight, so that neither end waits for the path or the other */
-#define REQUESTS	8
-
-/* Bytes that are read and compared if there are no digests */
-#define SAMPLE		(1024 * 1024)
+#define REQUESTS	8		/* in flight: neither end is idle */
+#define SAMPLE		(1024 * 1024)	/* bytes to compare, without digests */
 
 /* Returns 1 if no more requests are needed. */
 static int

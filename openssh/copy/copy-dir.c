@@ -15,14 +15,9 @@
 #include "copy-stream.h"
 #include "sftp-client.h"
 
-/* Maximum depth of a directory, as in stock */
-#define DEPTH_MAX	64
-
-/* Do not read directories while this many items are pending. */
-#define PENDING_MAX	1000
-
-/* Permissions that a directory has while it is copied */
-#define WRITABLE	(S_IWUSR | S_IXUSR)
+#define DEPTH_MAX	64			/* levels, as in stock */
+#define PENDING_MAX	1000			/* items: then read no more */
+#define WRITABLE	(S_IWUSR | S_IXUSR)	/* while it is copied */
 
 struct dir {
 	struct item item;	/* must be the first field */

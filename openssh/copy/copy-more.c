@@ -16,8 +16,7 @@
 #include "xmalloc.h"
 #include "copy-file.h"
 
-/* Time (s) in which a stream has to open, and to be checked */
-#define OPEN_MAX_S	10
+#define OPEN_MAX_S	10	/* for a stream to open, and to be checked */
 
 /*
  * Maximum time (s) without data from a stream that has outstanding requests:
@@ -27,21 +26,13 @@
 #define SILENT_END_S	10
 #define SILENT_STOP_S	3
 
-/* Maximum number of programs that may still be ending */
-#define ENDING_MAX	32
+#define ENDING_MAX	32	/* programs that may still be ending */
+#define SPARE		3	/* files that may be open for each stream */
+#define GROWS		(4 * 1024 * 1024) /* unsent bytes: watch the file */
 
-/* Minimum number of files that may be open at once for each stream */
-#define SPARE		3
-
-/* Minimum unsent bytes of a file whose growth is to be watched */
-#define GROWS		(4 * 1024 * 1024)
-
-/* Maximum polls of a target that does not grow, and of invalid polls */
-#define LOOKS_MAX	6
-#define WRONG_MAX	8
-
-/* Time (s) between two polls, at first and at most */
-#define PAUSE_S		0.01
+#define LOOKS_MAX	6	/* polls of a target that does not grow */
+#define WRONG_MAX	8	/* invalid polls */
+#define PAUSE_S		0.01	/* between two polls, at first and at most */
 #define PAUSE_MAX_S	1
 
 u_int copy_streams = 1;		/* -X streams= */
