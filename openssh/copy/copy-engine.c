@@ -27,6 +27,7 @@
 
 static u_int files_max = FILES_MAX;	/* -X files= */
 int copy_resume;
+static const char *ignored;	/* an option of an earlier version, or NULL */
 
 /* Options with a number from 1 to most. Old ones accept any value. */
 static const struct {
@@ -51,6 +52,8 @@ copy_conn_init(struct sftp_conn *conn, u_int num_requests)
 	sftp_inflight_init(&conn->depth, num_requests, MINIMUM(len *
 	    SFTP_INFLIGHT_STOCK, SFTP_INFLIGHT_BASE), SFTP_INFLIGHT_MAX /
 	    copy_streams, monotime_double());
+	if (ignored != NULL)
+		debug("-X %s is ignored", ignored);
 	conn->more = copy_more_new();
 }
 
@@ -322,7 +325,9 @@ copy_option(const char *option)
 		n = strtonum(value, 1, options[i].most, &errstr);
 		if (n != 0)
 			*options[i].number = n;
-		else if (!options[i].is_old)
+		else if (options[i].is_old)
+			ignored = options[i].name;	/* no log is open */
+		else
 			fatal("Invalid number of %.*s \"%s\": %s",
 			    (int)(value - option) - 1, option, value, errstr);
 		return 1;
