@@ -190,6 +190,23 @@ data_failed(struct file *f, int is_target, u_int status)
 		    "read remote \"%s\" : %s", f->item.src, fx2txt(status));
 }
 
+static void
+got_empty(struct request *req, struct reply *reply)
+{
+	file_advance(file_of(req->item));
+}
+
+/* Empties a target if it was given its size, but its only WRITE failed. */
+static void
+empty(struct file *f)
+{
+	const Attrib a = { .flags = SSH2_FILEXFER_ATTR_SIZE };
+
+	if (f->item.copy->flags.inplace || f->home->index != 0)
+		copy_send(f->target, &f->item, SSH2_FXP_SETSTAT, got_empty,
+		    &(struct body){ .path = f->item.dst, .a = &a });
+}
+
 /* Handles the reply to a READ or WRITE. Returns 1 if it succeeded, else 0. */
 static int
 answered(struct file *f, struct request *req, const struct reply *reply)
@@ -211,11 +228,13 @@ answered(struct file *f, struct request *req, const struct reply *reply)
 		f->gap = MINIMUM(f->gap, req->offset);
 		/* Perhaps the server does not keep the order of requests. */
 		if (f->closed_early && !interrupted && (!is_target ||
-		    ((f->set.perm & S_IWUSR) && (file_kind(f) != COPY_PUT ||
-		    (req->stream->conn->exts & SFTP_EXT_LIMITS) == 0))))
+		    file_kind(f) != COPY_PUT ||
+		    (req->stream->conn->exts & SFTP_EXT_LIMITS) == 0))
 			req->stream->close_late = f->redo = 1;
 		else
 			data_failed(f, is_target, reply->status);
+		if (f->closed_early && is_target && !f->redo)
+			empty(f);
 	}
 	return 0;
 }

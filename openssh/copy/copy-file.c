@@ -27,7 +27,7 @@ file_may_pipeline(const struct file *f, const struct stream *s)
 {
 	/* Some servers would set the times, or close, before the writes. */
 	if (file_is_target(f, s) && (s->conn->exts & SFTP_EXT_LIMITS) == 0 &&
-	    (f->item.copy->flags.preserve || !(f->set.perm & S_IWUSR)))
+	    f->item.copy->flags.preserve)
 		return 0;
 	return !f->primary_only && !s->close_late;
 }
@@ -366,8 +366,7 @@ begin(struct file *f)
 	if (f->item.a.flags & SSH2_FILEXFER_ATTR_SIZE)
 		f->size = f->item.a.size;
 	/* A read-only target could not be opened again. */
-	f->primary_only |= copy->kind != COPY_GET && !(f->set.perm & S_IWUSR) &&
-	    (copy->kind == COPY_CROSS || copy->most > 1);
+	f->primary_only |= copy->kind != COPY_GET && !(f->set.perm & S_IWUSR);
 	if (may_share(f))
 		copy->wants_more = 1;
 	if (copy->kind != COPY_CROSS && f->size < FILE_LARGE &&
