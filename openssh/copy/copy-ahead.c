@@ -16,8 +16,7 @@
 #include "sftp-common.h"
 #include "sftp-conn.h"
 
-/* The limits, and two requests with a path */
-#define AHEAD_MAX	3
+#define AHEAD_MAX	3	/* limits, and two requests with a path */
 
 struct copy_ahead {
 	u_int n;		/* requests that were sent */

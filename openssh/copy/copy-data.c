@@ -190,23 +190,6 @@ data_failed(struct file *f, int is_target, u_int status)
 		    "read remote \"%s\" : %s", f->item.src, fx2txt(status));
 }
 
-static void
-got_empty(struct request *req, struct reply *reply)
-{
-	file_advance(file_of(req->item));
-}
-
-/* Empties a target if it was given its size, but its only WRITE failed. */
-static void
-empty(struct file *f)
-{
-	const Attrib a = { .flags = SSH2_FILEXFER_ATTR_SIZE };
-
-	if (f->item.copy->flags.inplace || f->home->index != 0)
-		copy_send(f->target, &f->item, SSH2_FXP_SETSTAT, got_empty,
-		    &(struct body){ .path = f->item.dst, .a = &a });
-}
-
 /* Handles the reply to a READ or WRITE. Returns 1 if it succeeded, else 0. */
 static int
 answered(struct file *f, struct request *req, const struct reply *reply)
@@ -233,8 +216,6 @@ answered(struct file *f, struct request *req, const struct reply *reply)
 			req->stream->close_late = f->redo = 1;
 		else
 			data_failed(f, is_target, reply->status);
-		if (f->closed_early && is_target && !f->redo)
-			empty(f);
 	}
 	return 0;
 }

@@ -25,7 +25,7 @@ file_is_bad(const struct file *f)
 int
 file_may_pipeline(const struct file *f, const struct stream *s)
 {
-	/* Some servers would set the times, or close, before the writes. */
+	/* Some servers would set the times before the writes. */
 	if (file_is_target(f, s) && (s->conn->exts & SFTP_EXT_LIMITS) == 0 &&
 	    f->item.copy->flags.preserve)
 		return 0;
@@ -96,7 +96,7 @@ got_close(struct request *req, struct reply *reply)
 	/* Data acknowledged on an additional stream has been written. */
 	if (reply->lost)
 		f->redo |= file_kind(f) == COPY_PUT &&
-		    req->stream == f->home;
+		    req->stream == f->home && f->item.why == NULL;
 	else if (reply->status != SSH2_FX_OK && f->item.why != NULL)
 		error("close remote: %s", fx2txt(reply->status));
 	else if (reply->status != SSH2_FX_OK)
@@ -255,7 +255,7 @@ part_stop(struct file *f, const struct stream *lost)
 	handle_free(&p->handle);
 	p->state = PART_REFUSED;
 	/* Only a small file has a home other than the primary. */
-	f->redo |= lost == f->home &&
+	f->redo |= lost == f->home && f->item.why == NULL &&
 	    (f->phase != FILE_ENDING || file_kind(f) == COPY_PUT);
 	if (f->phase == FILE_MOVING)
 		copy_item_queue(&f->item);
@@ -366,7 +366,9 @@ begin(struct file *f)
 	if (f->item.a.flags & SSH2_FILEXFER_ATTR_SIZE)
 		f->size = f->item.a.size;
 	/* A read-only target could not be opened again. */
-	f->primary_only |= copy->kind != COPY_GET && !(f->set.perm & S_IWUSR);
+	f->primary_only |= copy->kind != COPY_GET && !(f->set.perm & S_IWUSR) &&
+	    (copy->kind == COPY_CROSS || copy->most > 1 ||
+	    (copy->streams[0]->conn->exts & SFTP_EXT_LIMITS) == 0);
 	if (may_share(f))
 		copy->wants_more = 1;
 	if (copy->kind != COPY_CROSS && f->size < FILE_LARGE &&

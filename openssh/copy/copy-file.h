@@ -83,7 +83,7 @@ struct file {
 
 	int closed_early;	/* 1: CLOSE was sent before all answers */
 	u_int setstats_failed;	/* number of FSETSTATs that failed */
-	u_int setstat_status[2];	/* SSH2_FX_*: why; at most two */
+	u_int setstat_status[3];	/* SSH2_FX_*: why; at most three */
 	int redo;		/* 1: copy it again, with primary_only */
 	int deferred;		/* 1: copy it again, when fewer are open */
 	int zero_length;	/* 1: a reply had no data */

@@ -16,24 +16,21 @@
 #include "xmalloc.h"
 #include "copy-file.h"
 
-#define OPEN_MAX_S	10	/* for a stream to open, and to be checked */
+#define OPEN_MAX_S	10	/* until a stream is open, and checked */
 
-/*
- * Maximum time (s) without data from a stream that has outstanding requests:
- * while others have some, too; while none has; and after an interrupt.
- */
-#define SILENT_MAX_S	60
-#define SILENT_END_S	10
-#define SILENT_STOP_S	3
+/* Maximum time (s) without data from a stream with outstanding requests */
+#define SILENT_MAX_S	60	/* while others have some, too */
+#define SILENT_END_S	10	/* while no other has */
+#define SILENT_STOP_S	3	/* after an interrupt */
 
 #define ENDING_MAX	32	/* programs that may still be ending */
-#define SPARE		3	/* files that may be open for each stream */
+#define SPARE		3	/* minimum of open files for each stream */
 #define GROWS		(4 * 1024 * 1024) /* unsent bytes: watch the file */
 
 #define LOOKS_MAX	6	/* polls of a target that does not grow */
 #define WRONG_MAX	8	/* invalid polls */
-#define PAUSE_S		0.01	/* between two polls, at first and at most */
-#define PAUSE_MAX_S	1
+#define PAUSE_S		0.01	/* between two polls, at first */
+#define PAUSE_MAX_S	1	/* at most */
 
 u_int copy_streams = 1;		/* -X streams= */
 

@@ -190,6 +190,27 @@ got_setstat(struct request *req, struct reply *reply)
 	file_advance(f);
 }
 
+/* The target has its size: if its data failed meanwhile, that is undone. */
+static void
+got_size_set(struct request *req, struct reply *reply)
+{
+	struct file *f = file_of(req->item);
+	Attrib a = { .flags = SSH2_FILEXFER_ATTR_PERMISSIONS,
+	    .size = file_there(f), .perm = f->set.perm | S_IWUSR };
+	struct body b = { .path = f->item.dst, .a = &a };
+
+	if (reply->status == SSH2_FX_OK && f->closed_early && !f->redo &&
+	    f->gap != UINT64_MAX) {
+		if (!(f->set.perm & S_IWUSR))
+			copy_send(f->target, &f->item, SSH2_FXP_SETSTAT,
+			    got_setstat, &b);
+		a.flags = SSH2_FILEXFER_ATTR_SIZE;
+		copy_send(f->target, &f->item, SSH2_FXP_SETSTAT, got_setstat,
+		    &b);
+	}
+	got_setstat(req, reply);
+}
+
 static void
 got_fsync(struct request *req, struct reply *reply)
 {
@@ -215,7 +236,7 @@ finish_there(struct file *f, uint64_t size)
 		a.flags = SSH2_FILEXFER_ATTR_SIZE;
 		a.size = size;
 		b.a = &a;
-		copy_send(s, &f->item, SSH2_FXP_FSETSTAT, got_setstat, &b);
+		copy_send(s, &f->item, SSH2_FXP_FSETSTAT, got_size_set, &b);
 	}
 	b.a = &f->set;
 	if (flags->preserve)

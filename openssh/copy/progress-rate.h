@@ -10,10 +10,9 @@
  * are seconds of a clock that never steps back, counts are bytes.
  */
 
-#define PROGRESS_RATE_S		5.0	/* that the rate covers */
+#define PROGRESS_RATE_S		5.0	/* time that the rate covers */
 #define PROGRESS_RATE_STEP_S	0.5	/* minimum between two samples */
-#define PROGRESS_RATE_SAMPLES	12	/* of PROGRESS_RATE_S, and one more on
-					 * either side */
+#define PROGRESS_RATE_SAMPLES	12	/* in that time, and before it */
 
 struct progress_rate {		/* at the start, all is 0 */
 	u_int count;		/* number of samples so far */

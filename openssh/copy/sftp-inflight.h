@@ -24,8 +24,8 @@ struct sftp_inflight {
 #define SFTP_INFLIGHT_STOCK	64
 #define SFTP_INFLIGHT_BASE	(SFTP_INFLIGHT_STOCK * 255 * 1024)
 
-#define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024) /* of all sessions */
-#define SFTP_INFLIGHT_START	(1024 * 1024)	/* of a file, at first */
+#define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024) /* bytes, of all sessions */
+#define SFTP_INFLIGHT_START	(1024 * 1024)	/* bytes of a file, at first */
 
 /* A request counts as at least this many bytes: it takes memory, too. */
 #define SFTP_INFLIGHT_LEAST	(32 * 1024)
