@@ -23,6 +23,8 @@ struct dir {
 	struct item item;	/* must be the first field */
 	int created;		/* 1: we created the directory */
 	struct handle handle;	/* while it is read at a server */
+	struct sshbuf *reply;	/* `left` entries that are not items yet */
+	u_int left;
 	struct dirent **names;	/* its entries, if it is local */
 	int count, next;	/* names, and the index of the next one */
 	int listed;		/* 1: all names are known */
@@ -44,6 +46,7 @@ dir_end(struct dir *d)
 	while (d->next < d->count)
 		free(d->names[d->next++]);
 	free(d->names);
+	sshbuf_free(d->reply);
 	copy_item_end(&d->item);
 }
 
@@ -153,25 +156,6 @@ name_is_good(struct dir *d, const char *name, const Attrib *a)
 	return 0;
 }
 
-/* Parses one entry of a reply. Returns 0, or -1 if it is malformed. */
-static int
-take_name(struct dir *d, struct sshbuf *m)
-{
-	char *name;
-	Attrib a;
-	int r;
-
-	if ((r = sshbuf_get_cstring(m, &name, NULL)) != 0 ||
-	    (r = sshbuf_skip_string(m)) != 0)
-		fatal_fr(r, "parse filenames");
-	if ((r = decode_attrib(m, &a)) != 0)
-		error_fr(r, "couldn't decode attrib");
-	else if (name_is_good(d, name, &a))
-		add_child(&d->item, NULL, name, &a);
-	free(name);
-	return r == 0 ? 0 : -1;
-}
-
 static void
 got_close(struct request *req, struct reply *reply)
 {
@@ -192,28 +176,48 @@ list_end(struct dir *d)
 	copy_item_closed(&d->item);
 }
 
+/* Makes an item of the next entry in a server's reply. */
+static void
+next_entry(struct dir *d)
+{
+	char *name;
+	Attrib a;
+	int r;
+
+	d->left--;
+	if ((r = sshbuf_get_cstring(d->reply, &name, NULL)) != 0 ||
+	    (r = sshbuf_skip_string(d->reply)) != 0)
+		fatal_fr(r, "parse filenames");
+	if ((r = decode_attrib(d->reply, &a)) != 0) {
+		error_fr(r, "couldn't decode attrib");
+		list_failed(d);
+		list_end(d);
+	} else if (name_is_good(d, name, &a))
+		add_child(&d->item, NULL, name, &a);
+	free(name);
+}
+
 static void
 got_names(struct request *req, struct reply *reply)
 {
 	struct dir *d = dir_of(req->item);
-	u_int i, count = 0;
-	int r, bad = 0;
+	int r;
 
 	if (d->listed) {
 		dir_check(&d->item);
 		return;
 	}
-	if (reply->type == SSH2_FXP_STATUS) {
-		if ((bad = reply->status != SSH2_FX_EOF))
-			error("Couldn't read directory: %s",
-			    fx2txt(reply->status));
-	} else if ((r = sshbuf_get_u32(reply->m, &count)) != 0)
-		fatal_fr(r, "parse count");
-	for (i = 0; i < count && !interrupted && !bad; i++)
-		bad = take_name(d, reply->m) == -1;
-	if (bad)
+	sshbuf_free(d->reply);
+	d->reply = NULL;
+	if (reply->type == SSH2_FXP_STATUS && reply->status != SSH2_FX_EOF) {
+		error("Couldn't read directory: %s", fx2txt(reply->status));
 		list_failed(d);
-	if (bad || count == 0)
+	} else if (reply->type != SSH2_FXP_STATUS &&
+	    ((r = sshbuf_get_u32(reply->m, &d->left)) != 0 ||
+	    (d->reply = sshbuf_new()) == NULL ||
+	    (r = sshbuf_putb(d->reply, reply->m)) != 0))
+		fatal_fr(r, "parse count");
+	if (d->left == 0)
 		list_end(d);
 }
 
@@ -266,17 +270,21 @@ static int
 dir_send(struct item *item, struct stream *s)
 {
 	struct dir *d = dir_of(item);
+	const struct copy *copy = item->copy;
 
 	if (interrupted) {
 		dir_stop(item, NULL);
 		return 0;
 	}
-	/* Wait while many are pending, unless handles are scarce. */
+	/* Wait while many are pending, unless directories have all handles. */
 	if (s->index != 0 || item->inflight != 0 ||
-	    (item->copy->root->pending >= PENDING_MAX && item->pending != 0 &&
-	    !item->copy->refused))
+	    (copy->root->pending >= PENDING_MAX && item->pending != 0 &&
+	    (!copy->refused || copy->open != copy->dirs ||
+	    copy->root->pending >= COPY_PENDING_MOST)))
 		return 0;
-	if (item->copy->kind != COPY_PUT)
+	if (d->left != 0)
+		next_entry(d);
+	else if (copy->kind != COPY_PUT)
 		copy_send(s, item, SSH2_FXP_READDIR, got_names,
 		    &(struct body){ .h = &d->handle });
 	else if (d->next < d->count)

@@ -155,8 +155,7 @@ void	 file_got_handle(struct request *req, struct reply *reply);
  * Evaluates the reply to an OPEN. Returns 1 if it has a handle. Otherwise
  * returns 0: the file ends, is deferred, or does not use that stream.
  */
-int	 file_opened(struct file *f, struct request *req,
-	    struct reply *reply);
+int	 file_opened(struct file *f, struct request *req, struct reply *reply);
 
 /* Sends CLOSE for a stream's part, if it is open. */
 void	 file_close_part(struct file *f, struct stream *s);

@@ -150,7 +150,8 @@ copy_item_refused(struct item *item, u_int others)
 	struct copy *copy = item->copy;
 
 	copy_item_closed(item);
-	if (copy->stopping || others == 0)
+	if (copy->stopping || others == 0 ||
+	    copy->root->pending >= COPY_PENDING_MOST)
 		return 0;
 	copy->open_max = MAXIMUM(copy->open, 1);
 	copy->refused = 1;
@@ -332,6 +333,5 @@ copy_times(const char *path, const Attrib *a)
 		{ .tv_sec = a->atime }, { .tv_sec = a->mtime }
 	};
 
-	return (a->flags & SSH2_FILEXFER_ATTR_ACMODTIME) ?
-	    utimes(path, tv) : 0;
+	return (a->flags & SSH2_FILEXFER_ATTR_ACMODTIME) ? utimes(path, tv) : 0;
 }

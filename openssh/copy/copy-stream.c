@@ -18,8 +18,7 @@
 #include "sftp-check-file.h"
 #include "copy-stream.h"
 
-/* Bytes of the buffer for replies: twice the longest message */
-#define STREAM_IN	(2 * (SFTP_MAX_MSG_LENGTH + 4))
+#define STREAM_IN	(2 * (SFTP_MAX_MSG_LENGTH + 4)) /* bytes of replies */
 #define LIMITED_READ	(16 * 1024)	/* bytes at once, with a limit (-l) */
 #define MISSING_LARGE	(16 * 1024)	/* if more lack, read only these */
 
@@ -220,13 +219,11 @@ parse(const struct request *req, struct sshbuf *m, struct reply *reply)
 		r = sshbuf_get_u32(m, &reply->status);
 		/* A status cannot replace the requested data. */
 		if (reply->status == SSH2_FX_OK &&
-		    req->want != SSH2_FXP_STATUS &&
-		    req->want != SSH2_FXP_NAME)
+		    req->want != SSH2_FXP_STATUS && req->want != SSH2_FXP_NAME)
 			reply->status = SSH2_FX_FAILURE;
 	} else if (reply->type != req->want)
 		return -1;
-	else if (reply->type == SSH2_FXP_HANDLE ||
-	    reply->type == SSH2_FXP_DATA)
+	else if (reply->type == SSH2_FXP_HANDLE || reply->type == SSH2_FXP_DATA)
 		r = sshbuf_get_string_direct(m, &reply->data, &reply->len);
 	else if (reply->type == SSH2_FXP_ATTRS)
 		r = decode_attrib(m, &reply->a);

@@ -27,7 +27,6 @@ struct progress_rate {		/* at the start, all is 0 */
  * rate (bytes/s) since the latest call that is at least PROGRESS_RATE_S old, or
  * since the first call if none is. Returns 0 without bytes or time.
  */
-uint64_t progress_rate(struct progress_rate *p, double now_s,
-	    uint64_t bytes);
+uint64_t progress_rate(struct progress_rate *p, double now_s, uint64_t bytes);
 
 #endif /* PROGRESS_RATE_H */

@@ -25,8 +25,7 @@ struct copy_flags {
 	int preserve, resume, fsync, inplace, print, follow;
 };
 
-/* Third value of `resume` (-Z): keep the part that equals the source */
-#define COPY_RESUME_CHECKED	2
+#define COPY_RESUME_CHECKED	2	/* -Z: keep what equals the source */
 
 /* An sftp session. Only sftp-client.c and the copy engine access it. */
 struct sftp_conn {

@@ -26,9 +26,7 @@ struct sftp_inflight {
 
 #define SFTP_INFLIGHT_MAX	(256 * 1024 * 1024) /* bytes, of all sessions */
 #define SFTP_INFLIGHT_START	(1024 * 1024)	/* bytes of a file, at first */
-
-/* A request counts as at least this many bytes: it takes memory, too. */
-#define SFTP_INFLIGHT_LEAST	(32 * 1024)
+#define SFTP_INFLIGHT_LEAST	(32 * 1024)	/* bytes, of a request */
 
 /*
  * Starts at time now_s with a limit of `fixed` requests. If this is 0, the

@@ -161,8 +161,7 @@ sftp_check_reply(struct sshbuf *m, u_char d[SFTP_CHECK_LEN])
 		if ((r = sshbuf_get_cstring(m, &s, NULL)) != 0)
 			return r;
 	}
-	r = strcmp(s, SFTP_CHECK_ALG) == 0 &&
-	    sshbuf_len(m) == SFTP_CHECK_LEN ?
+	r = strcmp(s, SFTP_CHECK_ALG) == 0 && sshbuf_len(m) == SFTP_CHECK_LEN ?
 	    sshbuf_get(m, d, SFTP_CHECK_LEN) : SSH_ERR_INVALID_FORMAT;
 	free(s);
 	return r;
