@@ -346,7 +346,7 @@ put_version(const struct server *s, struct sshbuf *m)
 	static const char *extensions[] = {
 		"none@openssh.com", "limits@openssh.com", "check-file-handle",
 		"fsync@openssh.com", "lsetstat@openssh.com",
-		"expand-path@openssh.com"
+		"expand-path@openssh.com", "fstatvfs@openssh.com"
 	};
 	u_int i;
 
@@ -356,7 +356,8 @@ put_version(const struct server *s, struct sshbuf *m)
 		if (left_out >> i & 1)
 			continue;
 		(void)sshbuf_put_cstring(m, extensions[i]);
-		(void)sshbuf_put_cstring(m, i == 2 ? SFTP_CHECK_ALG : "1");
+		(void)sshbuf_put_cstring(m, i == 2 ? SFTP_CHECK_ALG :
+		    i == 6 ? "2" : "1");
 	}
 }
 
