@@ -27,7 +27,7 @@ BDP_FAKES=$(BDP_FAKE:%=-Wl,--wrap=%)
 BDP_EVP=-Wl,--wrap=EVP_MAC_init
 
 # Those that need no more than the core of the series
-BDP_CORE=tests.c test_window_control.c test_queue.c test_link.c \
+BDP_CORE=tests.c leaks.c test_window_control.c test_queue.c test_link.c \
 	test_window_budget.c test_path_rtt.c test_ssh_rtt.c test_walk.c \
 	walk.c fake.c conn.c fixture.c test_channel_window.c \
 	test_channel_path.c test_tcp_path.c test_read_ahead.c
@@ -39,7 +39,7 @@ BDP_MODULES=$(BDP_CORE) test_channel_report.c test_channel_sender.c \
 	test_sftp_incomplete.c test_copy_file.c test_copy_stream.c \
 	test_session_end.c test_login.c
 BDP_SFTP=sftp-common.o
-BDP_CHANBUF=tests.c test_chanbuf.c
+BDP_CHANBUF=tests.c test_chanbuf.c ../modules/leaks.c
 
 # tcp-path.c of a system without TCP_INFO, whose function fake.c calls
 bdp-without.o: tcp-path.c tcp-path.h

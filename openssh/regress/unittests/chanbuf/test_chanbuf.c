@@ -182,8 +182,10 @@ channel_cost(u_int queue)
 	ASSERT_SIZE_T_GE(sshbuf_len(c->input), QUEUE_MIN);
 	for (copied = 0; passed < 16 * MIB;)
 		passed += channel_turn(ssh, c, queue, net[1], PACKET);
-	channel_free(ssh, c);
-	close(net[0]);
+	channel_free_all(ssh);
+	ssh_packet_close(ssh);
+	free(ssh->chanctxt);
+	free(ssh);
 	close(net[1]);
 	return cost(passed);
 }
