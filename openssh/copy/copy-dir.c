@@ -313,7 +313,6 @@ got_handle(struct request *req, struct reply *reply)
 		dir_end(d);
 		return;
 	}
-	copy_item_granted(d->item.copy);
 	handle_take(&d->handle, reply);
 	copy_item_queue(&d->item);
 }

@@ -174,7 +174,7 @@ int	 copy_item_claim(struct item *item, const struct stat *st);
 void	 copy_item_opened(struct item *item);
 void	 copy_item_closed(struct item *item);
 
-/* Records that a server has opened a handle. The limit may grow. */
+/* Records that a server has opened a file. The limit may grow. */
 void	 copy_item_granted(struct copy *copy);
 
 /*
