@@ -98,7 +98,7 @@ got_close(struct request *req, struct reply *reply)
 		f->redo |= file_kind(f) == COPY_PUT &&
 		    req->stream == f->home && f->item.why == NULL;
 	else if (reply->status != SSH2_FX_OK && f->item.why != NULL)
-		error("close remote: %s", fx2txt(reply->status));
+		f->close_status = reply->status;
 	else if (reply->status != SSH2_FX_OK)
 		copy_item_fail(&f->item, "close remote: %s",
 		    fx2txt(reply->status));
@@ -197,6 +197,8 @@ end(struct file *f)
 	copy_item_end(&f->item);
 	for (i = 0; i < f->setstats_failed; i++)
 		error("remote fsetstat: %s", fx2txt(f->setstat_status[i]));
+	if (f->close_status != SSH2_FX_OK)
+		error("close remote: %s", fx2txt(f->close_status));
 	/* A file of a tree is named. */
 	if (!f->item.failed || f->item.parent == NULL || interrupted)
 		return;

@@ -84,6 +84,7 @@ struct file {
 	int closed_early;	/* 1: CLOSE was sent before all answers */
 	u_int setstats_failed;	/* number of FSETSTATs that failed */
 	u_int setstat_status[3];	/* SSH2_FX_*: why; at most three */
+	u_int close_status;	/* SSH2_FX_*, after another error */
 	int redo;		/* 1: copy it again, with primary_only */
 	int deferred;		/* 1: copy it again, when fewer are open */
 	int zero_length;	/* 1: a reply had no data */
