@@ -271,16 +271,17 @@ dir_send(struct item *item, struct stream *s)
 {
 	struct dir *d = dir_of(item);
 	const struct copy *copy = item->copy;
+	/* Directories may have all handles: then read on. */
+	u_int most = copy->refused && copy->open == copy->dirs ?
+	    COPY_PENDING_MOST : PENDING_MAX;
 
 	if (interrupted) {
 		dir_stop(item, NULL);
 		return 0;
 	}
-	/* Wait while many are pending, unless directories have all handles. */
-	if (s->index != 0 || item->inflight != 0 ||
-	    (copy->root->pending >= PENDING_MAX && item->pending != 0 &&
-	    (!copy->refused || copy->open != copy->dirs ||
-	    copy->root->pending >= COPY_PENDING_MOST)))
+	/* A known name needs no stream. */
+	if ((copy->root->pending >= most && item->pending >= copy->open_max) ||
+	    (d->left == 0 && (s->index != 0 || item->inflight != 0)))
 		return 0;
 	if (d->left != 0)
 		next_entry(d);

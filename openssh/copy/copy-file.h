@@ -82,7 +82,7 @@ struct file {
 	u_int tail;		/* READs in flight after the expected end */
 
 	int closed_early;	/* 1: CLOSE was sent before all answers */
-	u_int setstats_failed;	/* number of FSETSTATs that failed */
+	u_int setstats_failed;	/* number of SETSTATs that failed */
 	u_int setstat_status[3];	/* SSH2_FX_*: why; at most three */
 	u_int close_status;	/* SSH2_FX_*, after another error */
 	int redo;		/* 1: copy it again, with primary_only */

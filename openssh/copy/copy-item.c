@@ -150,8 +150,8 @@ copy_item_refused(struct item *item, u_int others)
 	struct copy *copy = item->copy;
 
 	copy_item_closed(item);
-	if (copy->stopping || others == 0 ||
-	    copy->root->pending >= COPY_PENDING_MOST)
+	if (copy->stopping || others == 0 || (copy->open == copy->dirs &&
+	    copy->root->pending + 1 >= COPY_PENDING_MOST))
 		return 0;
 	copy->open_max = MAXIMUM(copy->open, 1);
 	copy->refused = 1;

@@ -28,7 +28,7 @@ extern volatile sig_atomic_t interrupted;	/* 1: by the user */
 extern int showprogress;			/* 1: files have meters */
 
 #define COPY_STREAMS_MAX	8	/* most streams of a copy */
-#define COPY_PENDING_MOST	100000	/* items that wait for handles */
+#define COPY_PENDING_MOST	100000	/* pending items: read no more */
 
 enum copy_kind {
 	COPY_GET,		/* from the server of stream 0 */
@@ -180,7 +180,7 @@ void	 copy_item_granted(struct copy *copy);
 /*
  * Records that a handle or descriptor was refused to an item while `others`
  * were open. Returns 1 if the item is to be deferred until fewer are open, or 0
- * if the refusal is final: if `others` is 0, or very many items are pending.
+ * if it is final: if `others` is 0, or COPY_PENDING_MOST items are pending.
  */
 int	 copy_item_refused(struct item *item, u_int others);
 

@@ -37,8 +37,7 @@ by_id(const struct request *a, const struct request *b)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* The analyzer doesn't see that what is freed is taken out. */
-/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
+/* What is freed is taken out: NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 RB_GENERATE_STATIC(requests_by_id, request, entry, by_id)
 
 /* Ends the program if data could not be appended. */

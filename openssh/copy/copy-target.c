@@ -196,7 +196,7 @@ got_size_set(struct request *req, struct reply *reply)
 {
 	struct file *f = file_of(req->item);
 	Attrib a = { .flags = SSH2_FILEXFER_ATTR_PERMISSIONS,
-	    .size = file_there(f), .perm = f->set.perm | S_IWUSR };
+	    .size = file_there(f), .perm = S_IRUSR | S_IWUSR };
 	struct body b = { .path = f->item.dst, .a = &a };
 
 	if (reply->status == SSH2_FX_OK && f->closed_early && !f->redo &&
