@@ -6,14 +6,7 @@
  * upstream's functions below leave it to the end of the process.
  */
 
-const char *__lsan_default_options(void);
 const char *__lsan_default_suppressions(void);
-
-const char *
-__lsan_default_options(void)
-{
-	return "fast_unwind_on_malloc=0:print_suppressions=0";
-}
 
 const char *
 __lsan_default_suppressions(void)
