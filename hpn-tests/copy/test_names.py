@@ -2,15 +2,13 @@
 answers REALPATH with, and where a pattern is matched. Nothing is created,
 changed or removed outside of the target, in any way that copies."""
 
-import contextlib
 import os
 import shlex
-import sys
 
 import pytest
 
-from names_server import EVIL
-from sftp_tools import HERE, OURS, SERVER, program, run
+from odd_sftp_server import EVIL
+from sftp_tools import ODD, OURS, SERVER, program, run
 
 ENTRIES = ["", "/", ".", "..", "../evil", "../../evil", f"/{EVIL}",
            "a/../../evil", "evil/", "../evil\\0x", "..\\0", "sub/evil",
@@ -46,25 +44,13 @@ COMMANDS = {
 }
 
 
-def look(path):
-    """Permissions, time and content"""
-    st = os.stat(path)
-    with contextlib.suppress(IsADirectoryError), open(path, "rb") as f:
-        return st.st_mode, st.st_mtime, f.read()
-    return st.st_mode, st.st_mtime
-
-
 def snapshot(top, target):
-    """All that is below a folder, but the target"""
-    found = {}
-    for folder, folders, files in os.walk(top):
-        for name in [*folders, *files]:
-            path = os.path.join(folder, name)
-            if path == str(target):
-                folders.remove(name)
-            else:
-                found[path] = look(path)
-    return found
+    """Permissions, time and content of all that is below a folder, but the
+    target"""
+    return {str(path): (path.stat().st_mode, path.stat().st_mtime,
+                        path.is_file() and path.read_bytes())
+            for path in top.rglob("*")
+            if path != target and target not in path.parents}
 
 
 def outside(tmp_path, command, how, name, kind, version):
@@ -72,8 +58,8 @@ def outside(tmp_path, command, how, name, kind, version):
     target = tmp_path / "up" / "up" / "target"
     target.mkdir(parents=True)
     (target.parent / "kept").write_text("kept")
-    evil = shlex.join([sys.executable, "-B", f"{HERE}/names_server.py", how,
-                       name.format(up=target.parent), kind, version])
+    evil = shlex.join([ODD, "=".join([how, name.format(up=target.parent), kind,
+                                      version])])
     # The first connection of scp -3 is that to the target: a good server.
     first = f"exec {SERVER} -e" if "-3" in command else f"exec {evil}"
     server = program(tmp_path / "server", f"mkdir {tmp_path}/first "

@@ -319,7 +319,7 @@ def test_odd_names_end_a_directory(tmp_path, odd, tool, fault, says):
 
 @pytest.mark.parametrize("direction, fault, options, least, most_of_all", [
     *((direction, *row) for direction in ("get", "put") for row in (
-        ("short", (), 1, 999), ("reorders", (), 1, 999),
+        ("half", (), 1, 999), ("reorders", (), 1, 999),
         ("no-limits", (), 1, 999), ("no-limits", ("-R", "5"), 2, 6),
         ("no-limits", ("-X", "nrequests=5"), 2, 6))),
     # As in /proc, where to read behind the end can take the server long: no

@@ -14,12 +14,11 @@ import pytest
 
 from loopback import SLOW_PATH, Peak
 from sftp_wire import FAILURE
-from sftp_tools import (BAD_STREAM, BOTH, HERE, OURS, STOCK, SERVER,  # noqa: F401
-                        SMALL, client, content, copy, digests,
+from sftp_tools import (BOTH, ODD, OURS, STOCK, SERVER, SMALL,    # noqa: F401
+                        client, content, copy, digests,
                         hears_interrupts, named, odd, program, run, scp,
                         scp_argv, torn)
 
-ODD = os.path.join(HERE, "odd_sftp_server.py")
 MIB = 1 << 20
 
 
@@ -134,7 +133,7 @@ def test_server_may_lock_what_is_open(tmp_path, odd, direction, options):
     ends[direction == "put"] = f"x:{ends[direction == 'put']}"
     refused = tmp_path / "log.refused"
     refused.touch()
-    server = program(tmp_path / "late", f"exec {BAD_STREAM} "
+    server = program(tmp_path / "late", f"exec {ODD} "
                      f"waits={refused}=large=1 {odd('locks')}")
     status, error = scp(tmp_path, server, options, "-X", "streams=4", *ends)
     assert status == 0 and (error == "" or "Z" in options), error
@@ -145,11 +144,10 @@ def test_server_may_lock_what_is_open(tmp_path, odd, direction, options):
 def copy_between(tmp_path, tree, source, target):
     """scp -3 of a tree, from an odd server to another: the first to start is
     the target's."""
-    base = shlex.join(map(str, (sys.executable, ODD, tmp_path)))
     server = program(tmp_path / "server", f"""
         odd='{source}' name=from
         mkdir '{tmp_path}/first' 2>/dev/null && odd='{target}' name=to
-        exec {base}/$name {SERVER} $odd""")
+        LOG={tmp_path}/$name exec {ODD} $odd {SERVER}""")
     assert copy(tmp_path, "scp-3", "get", server, tree, tmp_path / "copy",
                 "-rp") == (0, "")
     assert digests(tmp_path / "copy") == digests(tree)
@@ -157,13 +155,12 @@ def copy_between(tmp_path, tree, source, target):
 
 @pytest.mark.parametrize("which", ["from", "to"])
 @pytest.mark.parametrize("odd, least, most", [
-    ("few 24", 9, 12), ("few 2", 0, 2), ("few 3", 0, 3),
-    ("no-limits", 9, 16)])
+    ("few=24", 9, 12), ("few=2", 0, 2), ("few=3", 0, 3), ("no-limits", 9, 16)])
 def test_copy_needs_few_handles_of_one_server(tmp_path, which, odd, least,
                                               most):
     """Whichever of the two has few, or does not say how many it has. With two,
     files are copied one after the other."""
-    servers = {"from": "few 1000", "to": "few 1000", which: odd}
+    servers = {"from": "few=1000", "to": "few=1000", which: odd}
     copy_between(tmp_path, nested(tmp_path / "tree", dirs=4), servers["from"],
                  servers["to"])
     handles, *_ = most_open(tmp_path, which)
@@ -174,8 +171,8 @@ def test_copy_needs_few_handles_of_one_server(tmp_path, which, odd, least,
 def test_target_with_one_handle_gets_all(tmp_path, status):
     """It has one handle. The source, which is done with the first file, opens
     others, several times, before it tells what it has read."""
-    copy_between(tmp_path, flat(tmp_path / "tree", 5), "holds 0 8",
-                 f"refuses 1 {status}")
+    copy_between(tmp_path, flat(tmp_path / "tree", 5), "holds=0=8",
+                 f"refuses=1={status}")
 
 
 @BOTH
@@ -475,8 +472,7 @@ def test_one_file_at_a_time_is_as_stock(tmp_path, direction):
         assert run(scp_argv(server, "-rp", *files, *ends, build=build),
                    tmp_path) == (0, "")
         asked[build] = re.findall(
-            r"request \d+: (open|write|fsetstat|close|read) ",
-            log.read_text())
+            r"request \d+: (open|write|fsetstat|close|read) ", log.read_text())
         (tmp_path / "copy").rename(tmp_path / f"copy{len(asked)}")
     assert asked[OURS] == asked[STOCK]
     assert asked[OURS].count("open") == 20
@@ -598,7 +594,7 @@ def test_compared_file_here_is_written(tmp_path):
     os.link(dest, compared)
     other.write_bytes(content(100000, 2))
     server = program(tmp_path / "server", "exec " + shlex.join(
-        [BAD_STREAM, f"swaps={dest}={other}", SERVER]))
+        [ODD, f"swaps={dest}={other}", SERVER]))
     assert scp(tmp_path, server, "-Z", f"x:{source}", "dest") == (0, "")
     assert not other.exists()
     assert compared.read_bytes() == source.read_bytes()

@@ -11,8 +11,7 @@ import time
 from loopback import SLOW_PATH
 from stream_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place,   # noqa: F401
                           begin, large, made_long_ago, place, wait_for)
-from sftp_tools import (BAD_STREAM, SERVER, content, digests, entries,
-                        named, torn)
+from sftp_tools import (ODD, SERVER, content, digests, entries, named, torn)
 
 AT_ONCE = 8
 
@@ -83,7 +82,7 @@ def test_late_stream_is_ignored(place, tool):
 @BOTH
 def test_tree_waits_for_no_stream_in_its_check(place, direction):
     small_files(place, 20)
-    place.serve(more=f"exec {BAD_STREAM} silent {SERVER} -e")
+    place.serve(more=f"exec {ODD} silent {SERVER} -e")
     status, error = place.copy("scp", direction, "-l200000", "-v")
     assert (status, "it does not answer" in error) == (0, False)
     assert digests(place.dest) == digests(place.source)
@@ -101,7 +100,7 @@ def test_source_is_copied_once_without_fstat(large, tool):
 
 def test_growing_source_is_copied_once(large):
     """Though it grows whenever it is looked at."""
-    large.serve(first=f"exec {BAD_STREAM} grows={large.source} {SERVER} -e "
+    large.serve(first=f"exec {ODD} grows-often={large.source} {SERVER} -e "
                 "-l debug 2>> log")
     assert large.copy("scp", "get", SLOW) == (0, "")
     there = large.dest.read_bytes()
@@ -113,7 +112,7 @@ def test_growing_source_is_copied_once(large):
 def test_shrunk_file_of_a_lost_stream_is_an_error(place):
     """Its server ends before it tells the size."""
     small_files(place, 100)
-    place.serve(more=f"exec {BAD_STREAM} cuts {SERVER} -e")
+    place.serve(more=f"exec {ODD} cuts {SERVER} -e")
     status, error = place.copy("scp", "get", "-l160000", streams=2)
     cut, = (path for path in place.source.iterdir()
             if path.stat().st_size != 1_000_000)
@@ -125,7 +124,7 @@ def test_shrunk_file_of_a_lost_stream_is_an_error(place):
 
 def test_server_that_ignores_offsets_gets_all_over_one_stream(large):
     """Such a server cannot say what an open file system has."""
-    appends = f"exec {BAD_STREAM} appends {SERVER} -e"
+    appends = f"exec {ODD} appends {SERVER} -e"
     large.serve(first=appends, more=appends)
     assert large.copy("scp", "put", SLOW) == (0, "")
     assert digests(large.dest) == digests(large.source)

@@ -18,8 +18,7 @@ from stream_place import (BOTH, LARGE, MIB, SIZE, SLOW, TOOLS,   # noqa: F401
                           ssh_script, tree, wait_for)
 from loopback import (HOST, PORT, needs_root,              # noqa: F401
                       place as loopback_place, read, stands_still)
-from sftp_tools import (BAD_STREAM, OURS, SERVER, content, digests, entries,
-                        run)
+from sftp_tools import (ODD, OURS, SERVER, content, digests, entries, run)
 
 
 @TOOLS
@@ -181,10 +180,10 @@ SERVERS = {
     "floods": ("exec cat /dev/zero", ""),
     "stays": ("trap '' TERM; exec sleep 1000 < /dev/null > /dev/null", ""),
     # Nonsense loses only its stream
-    **{how: (f"exec {BAD_STREAM} {how} {SERVER} -e", "") for how in (
+    **{how: (f"exec {ODD} {how} {SERVER} -e", "") for how in (
         "short", "unknown", "another", "long", "cut", "empty")},
     # What was acknowledged is there
-    "ends at a close": (f"exec {BAD_STREAM} close-ends {SERVER} -e", ""),
+    "ends at a close": (f"exec {ODD} close-ends {SERVER} -e", ""),
     "has 12 descriptors": ("ulimit -n 12", "ulimit -n 12"),
 }
 
@@ -208,7 +207,7 @@ def test_read_only_files_survive_a_lost_stream(place, direction):
     fill(place, "tree")
     for path in place.source.glob("[0-9]*"):
         path.chmod(0o444)
-    place.serve(more=f"exec {BAD_STREAM} close-ends {SERVER} -e",
+    place.serve(more=f"exec {ODD} close-ends {SERVER} -e",
                 until="pids==4")
     assert place.copy("scp", direction, "-l160000", "-p") == (0, "")
     assert entries(place.dest) == entries(place.source)
@@ -235,7 +234,7 @@ def test_copy_needs_no_fsetstat(large, tool, direction):
     (r"printf '\0\0\0\5\2\0\0\0\3'; exec cat > /dev/null",
      "the copy has ended"),
     (f"{SERVER} -e | (head -c 7; sleep 0.2; exec cat); exit", None),
-    (f"exec {BAD_STREAM} stale {SERVER} -e", None)],
+    (f"exec {ODD} stale {SERVER} -e", None)],
     ids=["ends", "another", "in-pieces", "stale"])
 def test_slow_server_loses_no_stream(large, more, why):
     """Whether its introduction comes in pieces, or it keeps attributes for 2 s.
@@ -270,7 +269,7 @@ def test_others_copy_what_a_hanging_stream_left(large):
 @TOOLS
 def test_failed_close_of_a_stream_is_an_error(large, tool):
     """What it has written may not be there."""
-    large.serve(more=f"exec {BAD_STREAM} close-fails {SERVER} -e")
+    large.serve(more=f"exec {ODD} close-fails {SERVER} -e")
     status, error = large.copy(tool, "put", "-l40000")
     assert status == 1 and "close remote: Failure" in error
     large.serve()

@@ -9,7 +9,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 
 import pytest
 
@@ -18,7 +17,7 @@ from loopback import (BUILD, ORDINARY, OURS, STOCK,         # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERVER = os.path.join(OURS, "sftp-server")
-BAD_STREAM = os.path.join(HERE, "bad_stream.py")
+ODD = os.path.join(HERE, "odd_sftp_server.py")
 if not os.path.exists(SERVER):
     pytest.skip("no build/openssh: see \"make openssh\"",
                 allow_module_level=True)
@@ -112,8 +111,7 @@ def entries(path, name=""):
     found = {name: (oct(st.st_mode), int(st.st_mtime), None)}
     if os.path.isdir(path):
         for entry in os.listdir(path):
-            found.update(entries(os.path.join(path, entry),
-                                 f"{name}/{entry}"))
+            found.update(entries(os.path.join(path, entry), f"{name}/{entry}"))
     else:
         with open(path, "rb") as f:
             found[name] = (*found[name][:2],
@@ -131,9 +129,8 @@ def odd(tmp_path):
     """odd(FAULT, NUMBER): a server program that does so. It takes 0.01 s or
     more for a reply, so that many jobs are worth it."""
     return lambda *words, server=SERVER: program(
-        tmp_path / "server", "exec " + shlex.join(map(str, (
-            sys.executable, f"{HERE}/odd_sftp_server.py", tmp_path / "log",
-            server, *words))))
+        tmp_path / "server", f"LOG={tmp_path}/log exec " + shlex.join([
+            ODD, "=".join(map(str, words)), server]))
 
 
 def torn(source, dest):

@@ -15,7 +15,7 @@ import time
 import pytest
 
 from loopback import read, wait_until
-from sftp_tools import (BAD_STREAM, BOTH, OURS, SERVER, content,  # noqa: F401
+from sftp_tools import (BOTH, ODD, OURS, SERVER, content,  # noqa: F401
                         digests, hears_interrupts, program, run)
 
 MIB = 1 << 20
@@ -31,7 +31,7 @@ wait_for = functools.partial(wait_until, "the copy")
 def closes_late(until):
     """Before a server or an ssh: "FILE=WORD=N" lets no copy of a large file end
     until FILE has so many lines with WORD."""
-    return until and f"{BAD_STREAM} waits={until}"
+    return until and f"{ODD} waits={until}"
 
 
 class Place:
