@@ -22,8 +22,7 @@ def bootstrap(tmp_path):
             ("configure", f"echo configure $* >> {said}; touch Makefile"),
             ("bin/make", f"echo make $* >> {said}"),
             ("bin/autoconf", "exit 1"),
-            ("bin/apt-get", "exit 1"),
-            ("bin/dpkg-query", "echo installed")):
+            ("bin/apt-get", "exit 1"), ("bin/dpkg-query", "echo installed")):
         program(tmp_path / name, does)
     path = f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}"
 

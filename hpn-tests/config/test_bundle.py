@@ -132,8 +132,7 @@ def test_bundle_copies_by_its_own_ssh(root, tmp_path):
     os.symlink(f"{root.bundle}/bin/scp", f"{root.folder}/usr/bin/my-scp")
     bin = f"{root.bundle}/bin"
     root.does(f"{bin}/scp", f"far:{tmp_path}/file", "one")
-    root.does("scp", "-r", f"far:{tmp_path}/tree", "two",
-              path=f"{bin}:/bin")
+    root.does("scp", "-r", f"far:{tmp_path}/tree", "two", path=f"{bin}:/bin")
     root.does("my-scp", f"far:{tmp_path}/file", "three")
     root.does("scp", "-X", "streams=2", "one", f"far:{tmp_path}/back",
               path=f"/bin:{bin}")

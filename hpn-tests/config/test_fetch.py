@@ -150,8 +150,7 @@ class World:
             context.load_cert_chain(f"{pem}.crt", pem)
             self.server.socket = context.wrap_socket(self.server.socket,
                                                      server_side=True)
-        threading.Thread(target=self.server.serve_forever,
-                         daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.pins(f"{scheme}://127.0.0.1:{self.server.server_port}")
 
     def stop(self):

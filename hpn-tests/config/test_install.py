@@ -84,8 +84,7 @@ def test_older_release_replaces_none_unasked(tmp_path):
     done = install(prefix, DESTDIR=str(tmp_path))
     assert done.returncode != 0
     assert f"OpenSSH 99.1p1 is in {prefix}" in done.stderr
-    assert install(prefix, DESTDIR=str(tmp_path),
-                   UPSTREAM="x").returncode == 0
+    assert install(prefix, DESTDIR=str(tmp_path), UPSTREAM="x").returncode == 0
 
 
 @pytest.mark.parametrize("prefix", ["/", "/usr"])

@@ -7,8 +7,7 @@ import shutil
 import pytest
 
 from loopback import as_user, user_folder
-from sftp_tools import (BUILD, OURS, STOCK, content, copy, entries,
-                        make_tree)
+from sftp_tools import (BUILD, OURS, STOCK, content, copy, entries, make_tree)
 
 SERVERS = {
     "debian12": (f"{BUILD}/debian12/sftp-server", "see \"make debian12\""),

@@ -12,8 +12,7 @@ import subprocess
 
 import pytest
 
-from loopback import (STOCK, needs_root, stands_still, status_kib,
-                      wait_until)
+from loopback import (STOCK, needs_root, stands_still, status_kib, wait_until)
 from sftp_tools import SERVER
 from sftp_wire import (CREATE, DATA, FOR_READING, FOR_WRITING, Session,
                        read_request, string, write_request)

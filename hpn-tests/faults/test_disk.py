@@ -52,8 +52,7 @@ def test_full_output_is_an_error(place, small, who, over):
     says nothing, and its status is that of the command; it is no more than
     written down here."""
     ends = Ends(place, who, size=ROOM * MIB + over)
-    status, lines = shell(ends,
-                          f'"$@" cat {ends.source} > {small[0]}/dest')
+    status, lines = shell(ends, f'"$@" cat {ends.source} > {small[0]}/dest')
     outcome = "error" if lines else WRONG if status == 0 else \
         "cut short, said nothing"
     record("disk full under ssh's output", who, outcome)

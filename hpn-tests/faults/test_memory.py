@@ -157,8 +157,7 @@ def test_stopped_readers_fit_into_a_cgroup(cgroup, place):
                place.processes("sleep") and
                all(map(stands_still, [*sessions, relay.process.pid,
                                       *place.processes("ssh")])))
-    grown = [status_kib(pid, "VmRSS") - b
-             for pid, b in zip(sessions, before)]
+    grown = [status_kib(pid, "VmRSS") - b for pid, b in zip(sessions, before)]
     print(f"MiB that came for each reader: {[g >> 10 for g in grown]}, "
           f"most of the cgroup: {cgroup.peak_bytes() >> 20}")
     assert [c.poll() for c in clients] == [None] * READERS

@@ -57,8 +57,7 @@ def send(place, tree, count):           # noqa: F811
         start_s = time.monotonic()
         client = place.start(
             place.ssh(tree=STOCK, port=FRONT, level="INFO") +
-            [HOST, "wc -c"], stdin=source,
-            stdout=subprocess.PIPE, text=True)
+            [HOST, "wc -c"], stdin=source, stdout=subprocess.PIPE, text=True)
     peak = Peak(client.pid)
     client.wait()
     took_s, peak_kib = time.monotonic() - start_s, peak.stop()

@@ -22,8 +22,7 @@ def idle(place, connections, what, shows):             # noqa: F811
                                       tree=STOCK, port=port),
                             stdin=subprocess.DEVNULL)
         for sshd in servers.values():
-            wait_until("logins",
-                       lambda: read(sshd.log).count(shows) == i)
+            wait_until("logins", lambda: read(sshd.log).count(shows) == i)
     return {port: wait_until("their processes to settle",
                              lambda: settled(place, sshd, connections))
             for port, sshd in servers.items()}

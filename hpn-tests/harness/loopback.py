@@ -117,8 +117,7 @@ def wire_name(macro):
     """A name of our own on the wire, as the headers of openssh/ have it."""
     text = "".join(map(read, sorted(glob.glob(f"{TOP}/openssh/*/*.h"))))
     domain = re.search(r'define BDP_DOMAIN\s+"(.*)"', text)[1]
-    return re.search(rf'define {macro}\s+"(.*@)" BDP_DOMAIN',
-                     text)[1] + domain
+    return re.search(rf'define {macro}\s+"(.*@)" BDP_DOMAIN', text)[1] + domain
 
 
 def status_kib(pid, field, file="status"):
@@ -280,8 +279,7 @@ class Place:
                 continue
             if os.path.samestat(net, self.net) and \
                     int(pid) != self.holder.pid and \
-                    (not names or
-                     read(f"/proc/{pid}/comm").strip() in names):
+                    (not names or read(f"/proc/{pid}/comm").strip() in names):
                 pids.append(int(pid))
         return pids
 
@@ -321,8 +319,7 @@ class Place:
                  f"HostKey {self.path('host')}",
                  f"AuthorizedKeysFile {self.path('user')}.pub",
                  "StrictModes no", "PermitRootLogin yes", "UsePAM no",
-                 "PidFile none", "MaxStartups 1000",
-                 "LogLevel VERBOSE"]
+                 "PidFile none", "MaxStartups 1000", "LogLevel VERBOSE"]
         if os.path.exists(f"{tree}/sshd-session"):
             lines.append("PerSourcePenalties no")
         for name in ("session", "auth"):    # since 9.8, 10.0
@@ -348,8 +345,7 @@ class Place:
                 self.path("user"), "-o", "IdentitiesOnly=yes", "-o",
                 "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
                 f"LogLevel={level}", "-o",
-                f"UserKnownHostsFile={self.path('known_hosts')}",
-                *arguments]
+                f"UserKnownHostsFile={self.path('known_hosts')}", *arguments]
 
     def scp(self, *arguments, tree=OURS, port=PORT, ssh=None):
         """The argv of scp over ssh, that of the same tree."""

@@ -161,8 +161,7 @@ class Transfer:
         return found
 
     def late(self):
-        return self.series.late(self.spec.rate_mbit,
-                                self.spec.rtt_us / 1e6)
+        return self.series.late(self.spec.rate_mbit, self.spec.rtt_us / 1e6)
 
     # The window, from the receiver's log at -vv
 

@@ -32,8 +32,7 @@ def test_long_master_leaks_nothing(place):          # noqa: F811
         pytest.skip(f"no {TREE}: see \"make check-sanitized\"")
     for path in glob.glob(f"{REPORTS}/*"):
         os.unlink(path)
-    place.sshd(TREE, f"Subsystem sftp {TREE}/sftp-server",
-               "MaxSessions 100")
+    place.sshd(TREE, f"Subsystem sftp {TREE}/sftp-server", "MaxSessions 100")
     control = ["-o", f"ControlPath={place.path('control')}"]
     master = place.start(place.ssh("-MN", *control, HOST, tree=TREE),
                          stdin=subprocess.DEVNULL)

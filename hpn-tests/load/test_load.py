@@ -92,8 +92,7 @@ def forwarding(place):                  # noqa: F811
     def connect(tree):
         sshd = place.sshd(tree)
         ssh = place.start(place.ssh("-N", "-L", f"{FRONT}:127.0.0.1:{ECHO}",
-                                    HOST, tree=tree),
-                          stdin=subprocess.DEVNULL)
+                                    HOST, tree=tree), stdin=subprocess.DEVNULL)
         place.wait_for_port(FRONT)
         child = wait_until("the login", lambda: re.search(
             r"User child is on pid (\d+)", read(sshd.log)))

@@ -10,8 +10,7 @@ import socket
 import subprocess
 import threading
 
-from loopback import (HOST, OURS, STOCK, children, program, read,
-                      wait_until)
+from loopback import (HOST, OURS, STOCK, children, program, read, wait_until)
 
 SERVICE, ACCEPT, REQUEST, FAILURE, SUCCESS, PK_OK = 5, 6, 50, 51, 52, 60
 GLOBAL_REQUEST, OPEN, CONFIRM, CHANNEL_REQUEST = 80, 90, 91, 98
@@ -126,8 +125,7 @@ class Case:
 def without(words, options):
     """The words of a command, without some that follow -o."""
     return [word for i, word in enumerate(words) if not any(
-        w.startswith(tuple(options))
-        for w in words[i:i + 1 + (word == "-o")])]
+        w.startswith(tuple(options)) for w in words[i:i + 1 + (word == "-o")])]
 
 
 def run(place, case, tree, level="INFO", port=2222):

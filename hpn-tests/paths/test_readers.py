@@ -97,8 +97,7 @@ def test_slow_reader_has_its_rate(scene, measured):
     read = SLOW["rate"] * t.spec.rtt_us / 1e6
     bounded(measured, grown(t), peak + read, "what is read and at most ")
     half_s = (first_s + end_s) / 2
-    late = [w["backlog"] for w in t.window_trace()
-            if w["t_us"] / 1e6 > half_s]
+    late = [w["backlog"] for w in t.window_trace() if w["t_us"] / 1e6 > half_s]
     measured.at_least("adjusts in the second half", len(late), 50, "{}")
     # The stock window, what passes for scheduling, and a quarter RTT's
     # reading: rule 4, with the tolerances of test_link.c

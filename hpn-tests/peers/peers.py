@@ -128,8 +128,7 @@ CLIENTS = {
         debian=("libssh-4",)),
     "Dropbear": Peer(
         {"dbclient": cat(f"dbclient -y -y {DROPBEAR} -i {{home}}/user.db "
-                         "-p {port} root@{host}")},
-        debian=("dropbear-bin",)),
+                         "-p {port} root@{host}")}, debian=("dropbear-bin",)),
     "PuTTY": Peer(
         {"plink": cat(f"plink {PUTTY} root@{{host}}"),
          "pscp": shell(f"pscp -q {PUTTY} root@{{host}}:{{source}} {{copy}}",
@@ -139,24 +138,21 @@ CLIENTS = {
     "OpenSSH of Debian 12": Peer(
         openssh("{build}/debian12"), version=lambda: "9.2p1"),
     "ssh2": Peer(
-        driver(*NODE, "{cache}/ssh2/peer.js", modes=PYTHON_MODES),
-        made="ssh2",
+        driver(*NODE, "{cache}/ssh2/peer.js", modes=PYTHON_MODES), made="ssh2",
         version=lambda: in_file("ssh2/package.json", r'"(ssh2)": "(.*)"')),
     "Apache MINA": Peer(
         driver(*JAVA, modes=PYTHON_MODES), made="mina",
         version=lambda: in_file("mina/sums", r"(sshd-sftp)-(.*)\.jar")),
     "russh": Peer(
         driver("{cache}/russh/peer", modes=("sftp", "many", "exec")),
-        made="russh",
-        version=lambda: in_file(
+        made="russh", version=lambda: in_file(
             "russh/Cargo.toml", r'^(russh|russh-sftp) = .*"=([0-9.]+)"')),
 }
 
 SERVERS = {
     "Go": Peer(
         {"sftp": openssh("{tree}")["sftp"]}, made="go",
-        version=CLIENTS["Go"].version,
-        serves=["{cache}/go/peer", *SERVE]),
+        version=CLIENTS["Go"].version, serves=["{cache}/go/peer", *SERVE]),
     "paramiko": Peer(
         openssh("{tree}"), debian=("python3-paramiko",),
         serves=["{python}", "{here}/paramiko_peer.py", *SERVE]),
@@ -164,8 +160,7 @@ SERVERS = {
         openssh("{tree}"), debian=("python3-asyncssh",),
         serves=["{python}", "{here}/asyncssh_peer.py", *SERVE]),
     "Apache MINA": Peer(
-        openssh("{tree}"), made="mina",
-        version=CLIENTS["Apache MINA"].version,
+        openssh("{tree}"), made="mina", version=CLIENTS["Apache MINA"].version,
         serves=JAVA + SERVE),
     "Dropbear": Peer(
         {"exec": openssh("{tree}")["exec"]}, debian=("dropbear-bin",),

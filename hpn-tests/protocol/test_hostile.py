@@ -408,8 +408,7 @@ def gives_much_late(by, place, late_s, limit):
 
     threading.Thread(target=take, daemon=True).start()
     client.channel.sendall(bytes(2 * MIB))
-    wait_until("an answer",
-               lambda: client.server.least_answer_s < PATIENCE_S)
+    wait_until("an answer", lambda: client.server.least_answer_s < PATIENCE_S)
     return client, client.channel, stopped.set
 
 

@@ -8,8 +8,7 @@ import threading
 
 import pytest
 
-from hostile import (MSG_DATA, PATIENCE_S, WINDOW, Client, Raw, Server,
-                     packed)
+from hostile import (MSG_DATA, PATIENCE_S, WINDOW, Client, Raw, Server, packed)
 from loopback import children, stands_still, wait_until
 
 PACKETS = (0, 1, 2, 2 ** 32 - 1)
@@ -22,8 +21,7 @@ def takes_no_more(peer, pid, channel, window, packet):
     """What fits has come, and with more that waits the peer goes on. Its
     process waits, too."""
     fits = window if packet else 0
-    wait_until("what fits", lambda: len(channel.in_buffer) >= fits,
-               PATIENCE_S)
+    wait_until("what fits", lambda: len(channel.in_buffer) >= fits, PATIENCE_S)
     # In the first one's turn what was said may just have been read
     for _ in range(2):
         assert peer.is_answered(PATIENCE_S), (window, packet)

@@ -24,8 +24,7 @@ CLOSING = (r"channel \d+: peak window (\d+), least rtt \d+\.\d ms, "
 CHANWIN = re.compile(
     r"channel \d+: chanwin t_us=\d+ target=\d+ window=\d+ backlog=\d+ "
     r"granted=\d+ consumed=\d+ bdp=(\d+) rtt_us=\d+ adjust=(\d+) "
-    r"limited=(\w+)$",
-    re.M)
+    r"limited=(\w+)$", re.M)
 # Every reason, and what it takes in a round trip (bytes) to see it
 REASONS = {"base": 0, "path": MIB, "peer": 4 * MIB, "reader": 0,
            "budget": 2 * MIB}
@@ -62,8 +61,7 @@ def test_server_logs_what_it_received(place):
 
 def send(place, path):
     """An ssh that has sent SOME, and goes on until its input ends."""
-    ssh = place.start(place.ssh(HOST, f"cat > {path}"),
-                      stdin=subprocess.PIPE)
+    ssh = place.start(place.ssh(HOST, f"cat > {path}"), stdin=subprocess.PIPE)
     ssh.stdin.write(bytes(SOME))
     ssh.stdin.flush()
     wait_until("the data", lambda: len(read(path)) == SOME)
@@ -88,8 +86,7 @@ def sender(place, command, source):
     done = place.run(["sh", "-c", f"({source}) | " + shlex.join(
         place.ssh("-v", HOST, command, level="INFO"))])
     assert done.returncode == 0, done.stderr
-    (count, *percents), = re.findall(SENT, done.stderr.replace("\r", ""),
-                                     re.M)
+    (count, *percents), = re.findall(SENT, done.stderr.replace("\r", ""), re.M)
     assert int(count) == 20 * MIB
     assert 98 <= sum(map(int, percents)) <= 102
     return dict(zip(("window", "path", "no data"), map(int, percents)))
@@ -227,8 +224,7 @@ def test_escape_lists_windows_of_forwardings(place):
         stderr=open(place.path("err"), "w"))
     back = place.inside(lambda: socket.create_server(("127.0.0.1", FAR)))
     place.wait_for_port(NEAR)
-    front = place.inside(
-        lambda: socket.create_connection(("127.0.0.1", NEAR)))
+    front = place.inside(lambda: socket.create_connection(("127.0.0.1", NEAR)))
     source = back.accept()[0]
     thread = threading.Thread(target=source.sendall, args=(bytes(SOME),))
     thread.start()

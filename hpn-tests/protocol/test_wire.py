@@ -24,8 +24,7 @@ def extensions(log):
 def test_our_extensions_are_the_last(place, said_by):
     trees = (OURS, STOCK) if said_by == "sshd" else (STOCK, OURS)
     sshd = place.sshd(trees[0], "LogLevel DEBUG2")
-    done = place.run(place.ssh(HOST, "true", tree=trees[1],
-                               level="DEBUG2"))
+    done = place.run(place.ssh(HOST, "true", tree=trees[1], level="DEBUG2"))
     assert done.returncode == 0, done.stderr
     if said_by == "sshd":
         names = extensions(done.stderr)

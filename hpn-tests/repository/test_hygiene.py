@@ -63,8 +63,7 @@ def test_cppcheck_is_silent():
     says_nothing([needs("cppcheck"), "--quiet", "--std=c11",
                   f"-I{built(OPENSSH)}", f"-I{OPENSSH}/openbsd-compat/include",
                   "--enable=warning,performance,portability",
-                  "-DHAVE_CONFIG_H", "--error-exitcode=1",
-                  *SOURCES])
+                  "-DHAVE_CONFIG_H", "--error-exitcode=1", *SOURCES])
 
 
 def test_clang_tidy_is_silent():

@@ -20,8 +20,7 @@ def test_upstream_regress_test_passes(ltest):
     done = subprocess.run(
         [IN_TREE, OPENSSH, "make", "-s", "t-exec",
          f"LTESTS={ltest}"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=1200)
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     assert "all t-exec passed" in done.stdout
     # Upstream skips by printing so and succeeding

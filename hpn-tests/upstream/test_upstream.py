@@ -31,8 +31,7 @@ def names(variable):
 def every():
     """(target, its variable or none, a name of its list)."""
     if "LTESTS" in os.environ:
-        return [("t-exec", "LTESTS", n)
-                for n in os.environ["LTESTS"].split()]
+        return [("t-exec", "LTESTS", n) for n in os.environ["LTESTS"].split()]
     return [("file-tests", None, ""), ("unit", None, "")] + \
         [(target, variable, n) for target, variable in LISTS.items()
          for n in names(variable)]
@@ -47,8 +46,7 @@ def outcome(tree, target, variable, name):
          f"abs_top_srcdir={folder}"] +
         ([f"{variable}={name}"] if variable else []),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace",
-        timeout=LIMIT_S)
+        stderr=subprocess.STDOUT, text=True, errors="replace", timeout=LIMIT_S)
     said = done.stdout[-3000:]
     if done.returncode != 0:
         return "failed", said, 1

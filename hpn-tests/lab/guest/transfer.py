@@ -178,8 +178,7 @@ def prepare(spec):
     if "tree" in spec:
         payload.make_tree(tools.SOURCE, *spec["tree"])
     else:
-        payload.make(tools.SOURCE, spec["bytes"],
-                     holes="streams" not in spec)
+        payload.make(tools.SOURCE, spec["bytes"], holes="streams" not in spec)
     if spec["tool"] == "raw":
         return path, []
     tools.configure_client(spec)
