@@ -81,8 +81,8 @@ def test_next_release(quick):
     """What make check-deb-upgrade does, with the packages that are here."""
     following = os.path.join(TOP, "build", "deb", "trixie")
     if release() != "bookworm":
-        pytest.skip("this machine is no bookworm")
+        pytest.skip("no bookworm: another release is here")
     if not glob.glob(f"{following}/openssh-server_*.deb"):
-        pytest.skip("no packages of the next release: make deb DIST=trixie")
+        pytest.skip('no build/deb/trixie: see "make deb DIST=trixie"')
     said = run("make", "-s", "check-deb-upgrade", DEBS=QUICK)
     assert said.count(" all is well\n") == 4

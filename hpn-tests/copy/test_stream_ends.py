@@ -74,18 +74,18 @@ def test_late_stream_is_ignored(place, tool):
     began = []
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         while not began or began[-1]:
-            began += pool.map(streams, range(len(began),
-                                             len(began) + AT_ONCE))
+            began += pool.map(streams, range(len(began), len(began) + AT_ONCE))
     assert began[0]
 
 
 @BOTH
 def test_tree_waits_for_no_stream_in_its_check(place, direction):
     small_files(place, 20)
-    place.serve(more=f"exec {ODD} silent {SERVER} -e")
+    place.serve(more=f"exec {ODD} silent {SERVER} -e", until="pids==4")
     status, error = place.copy("scp", direction, "-l200000", "-v")
     assert (status, "it does not answer" in error) == (0, False)
     assert digests(place.dest) == digests(place.source)
+    assert len(place.pids()) == 4
 
 
 @TOOLS
@@ -112,7 +112,9 @@ def test_growing_source_is_copied_once(large):
 def test_shrunk_file_of_a_lost_stream_is_an_error(place):
     """Its server ends before it tells the size."""
     small_files(place, 100)
-    place.serve(more=f"exec {ODD} cuts {SERVER} -e")
+    place.serve(more=f"exec {ODD} cuts {SERVER} -e -l debug 2>> others",
+                until="others=flags=1")
+    (place.path / "others").touch()
     status, error = place.copy("scp", "get", "-l160000", streams=2)
     cut, = (path for path in place.source.iterdir()
             if path.stat().st_size != 1_000_000)
@@ -124,10 +126,10 @@ def test_shrunk_file_of_a_lost_stream_is_an_error(place):
 
 def test_server_that_ignores_offsets_gets_all_over_one_stream(large):
     """Such a server cannot say what an open file system has."""
-    appends = f"exec {ODD} appends {SERVER} -e"
-    large.serve(first=appends, more=appends)
-    assert large.copy("scp", "put", SLOW) == (0, "")
+    large.serve(server=f"{ODD} appends {SERVER}")
+    assert large.copy("scp", "put", "-l80000") == (0, "")
     assert digests(large.dest) == digests(large.source)
+    assert len(large.pids()) == 1
 
 
 def test_stop_drops_no_stream(large):

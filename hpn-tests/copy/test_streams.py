@@ -104,8 +104,7 @@ def test_reget_and_reput_complete_a_file(large, direction, streams):
     with open(large.source, "ab") as f:
         f.truncate(100 * MIB)
     large.dest.write_bytes(large.source.read_bytes()[:80 * MIB])
-    status, error = large.copy("sftp", f"re{direction}", SLOW,
-                               streams=streams)
+    status, error = large.copy("sftp", f"re{direction}", SLOW, streams=streams)
     assert status == 0, error
     assert digests(large.dest) == digests(large.source)
     again = 64 * MIB if streams > 1 else 0
@@ -207,8 +206,7 @@ def test_read_only_files_survive_a_lost_stream(place, direction):
     fill(place, "tree")
     for path in place.source.glob("[0-9]*"):
         path.chmod(0o444)
-    place.serve(more=f"exec {ODD} close-ends {SERVER} -e",
-                until="pids==4")
+    place.serve(more=f"exec {ODD} close-ends {SERVER} -e", until="pids==4")
     assert place.copy("scp", direction, "-l160000", "-p") == (0, "")
     assert entries(place.dest) == entries(place.source)
     assert len(place.pids()) == 4
@@ -269,7 +267,9 @@ def test_others_copy_what_a_hanging_stream_left(large):
 @TOOLS
 def test_failed_close_of_a_stream_is_an_error(large, tool):
     """What it has written may not be there."""
-    large.serve(more=f"exec {ODD} close-fails {SERVER} -e")
+    large.serve(more=f"exec {ODD} close-fails {SERVER} -e -l debug 2>> others",
+                until="others=flags=1")
+    (large.path / "others").touch()
     status, error = large.copy(tool, "put", "-l40000")
     assert status == 1 and "close remote: Failure" in error
     large.serve()
