@@ -14,8 +14,9 @@ ENTRIES = ["", "/", ".", "..", "../evil", "../../evil", f"/{EVIL}",
            "a/../../evil", "evil/", "../evil\\0x", "..\\0", "sub/evil",
            "{up}/evil"]
 ROOTS = ["", ".", "..", "x"]        # entries of "/"
-REALPATHS = ["", "/", "..", "../evil", "/nowhere/../../evil", "evil/",
-             "/nowhere/..", "/nowhere/file {up}/evil #", "{up}/evil"]
+REALPATHS = ["", "/", "..", "../evil", "/nowhere/../../evil", "evil/", "..\\0",
+             "../evil\\0x", "/nowhere/..", "/nowhere/file {up}/evil #",
+             "{up}/evil"]
 COMMANDS = {
     "scp-r": ["scp", "-r", "x:/nowhere", "."],
     "scp-r-into": ["scp", "-r", "x:/nowhere", "new"],
@@ -31,6 +32,7 @@ COMMANDS = {
     "scp-3-glob": ["scp", "-3", "-r", "x:/nowhere/*", "y:{target}"],
     "scp-3-dots": ["scp", "-3", "-r", "x:/nowhere/.*", "y:{target}"],
     "sftp-argument": ["sftp", "x:file", "."],
+    "sftp-streams": ["sftp", "-X", "streams=4", "-r", "x:/nowhere", "."],
     "sftp-get": "get file",
     "sftp-get-r": "get -r /nowhere",
     "sftp-get-r-dot": "get -r .",
@@ -100,12 +102,13 @@ def test_copy_stays_inside(tmp_path, command, how, names, kind, version):
                        version) == set(), name
 
 
+@pytest.mark.parametrize("version", ["3", "2"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_harmless_name_is_copied(tmp_path, command):
+def test_harmless_name_is_copied(tmp_path, command, version):
     """So the server works, and the client takes files from it."""
     command = COMMANDS[command]
     name = ".good" if ".*" in "".join(command) else "good"
-    assert outside(tmp_path, command, "entry", name, "file", "3") == set()
+    assert outside(tmp_path, command, "entry", name, "file", version) == set()
     target = tmp_path / "up" / "up" / "target"
     assert {path.read_text() for path in target.rglob("*")
             if path.is_file()} == {"EVIL!\n"}

@@ -15,7 +15,7 @@ from loopback import SLOW_PATH, wait_until
 from sftp_tools import (LARGE, OURS, SERVER, SMALL,    # noqa: F401
                         STOCK, client, content, copy, digests, entries,
                         hears_interrupts, make_tree, named, odd, on_small_disk,
-                        program, run, scp, sftp, sftp_argv, torn)
+                        program, run, scp, scp_argv, sftp, sftp_argv, torn)
 
 MIB = 1 << 20
 
@@ -92,6 +92,27 @@ def test_end_of_an_upload_is_one_flight(tmp_path, odd, options, end):
     assert flights[-1] == end
 
 
+@pytest.mark.parametrize("tool, command, says", [
+    ("sftp", "put -f source dest", ""),
+    # What can't be flushed
+    ("sftp", "get -f source /dev/null", 'local sync "/dev/null": Invalid'),
+    # Braces are part of a name
+    ("scp", "x:{source,dest} dest", "{source,dest}: No such file")])
+def test_rare_copy_is_as_stocks(tmp_path, tool, command, says):
+    (tmp_path / "source").write_bytes(content(MIB))
+    server = program(tmp_path / "server", f"exec {SERVER} -e -l debug 2> log")
+    said = []
+    for build in (STOCK, OURS):
+        argv = sftp_argv(server, build=build) if tool == "sftp" else \
+            scp_argv(server, *command.split(), build=build)
+        status, error = run(argv, tmp_path, input=command)
+        said.append((status, error.replace(build, "")))
+        done = re.findall('(write|fsync|close) "',
+                          (tmp_path / "log").read_text())
+        assert (done[-3:] == ["write", "fsync", "close"]) == ("put" in command)
+    assert said[0] == said[1] and says in said[0][1]
+
+
 PUT, GET = ("source", "x:dest"), ("x:source", "dest")
 NO = ("-X", "ahead=no")
 
@@ -158,13 +179,15 @@ def test_tree_without_a_real_path_fails(tmp_path, odd, tree, tool, direction):
 
 
 @pytest.mark.parametrize("columns", [40, 100])
-def test_meters_of_a_tree_are_stocks(tmp_path, tree, columns):
+@pytest.mark.parametrize("ends", ["x:{0}/[012] x:{0}/large .",
+                                  "{0}/[012] {0}/large x:"])
+def test_meters_of_a_tree_are_stocks(tmp_path, tree, ends, columns):
     """On a terminal, every file has its line, in stock's order."""
     seen = []
     for build in (STOCK, OURS):
         assert on_terminal(
             tmp_path, "sh", "-c", f"stty cols {columns}; exec {build}/scp -rp "
-            f"-D {SERVER} x:{tree}/[012] x:{tree}/large .") == 0
+            f"-D {SERVER} {ends.format(tree)}") == 0
         lines = re.findall(
             r"([^\r\n]*100% +(\S+)) +(\S+/s)?[^\r\n]*\r?$",
             (tmp_path / "out").read_bytes().decode(errors="replace"), re.M)
@@ -321,7 +344,8 @@ def test_odd_names_end_a_directory(tmp_path, odd, tool, fault, says):
     *((direction, *row) for direction in ("get", "put") for row in (
         ("half", (), 1, 999), ("reorders", (), 1, 999),
         ("no-limits", (), 1, 999), ("no-limits", ("-R", "5"), 2, 6),
-        ("no-limits", ("-X", "nrequests=5"), 2, 6))),
+        ("no-limits", ("-X", "nrequests=5"), 2, 6),
+        ("old", (), 2, 65))),
     # As in /proc, where to read behind the end can take the server long: no
     # more requests than of a stock client
     ("get", "proc", (), 17, 64)])

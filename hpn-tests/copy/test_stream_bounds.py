@@ -2,6 +2,7 @@
 targets that are odd, a full disk, memory."""
 
 import os
+import re
 import stat
 import subprocess
 import time
@@ -9,11 +10,21 @@ import time
 import pytest
 
 from loopback import Peak, children, needs_root
-from sftp_tools import OURS, SERVER, digests, on_small_disk, program
+from sftp_tools import ODD, OURS, SERVER, digests, on_small_disk, program
 from stream_place import (BOTH, MIB, SLOW, TOOLS, fill,       # noqa: F401
-                          looks_complete, place, tree)
+                          goes_on, looks_complete, place, tree)
 
 STREAM_KIB = 3072               # a stream's messages, and some more
+
+GIB4 = 4 << 30                  # bytes
+WRITE_MAX = 255 << 10           # bytes of a request
+
+
+def sparse(path, more=1):
+    """A file of 4 GiB and so many bytes"""
+    with open(path, "wb") as f:
+        f.seek(GIB4 + more - 1)
+        f.write(b"x")
 
 
 @TOOLS
@@ -35,7 +46,8 @@ def test_pipe_gets_stocks_error(place, tool):
 
 
 def test_dev_null_is_as_with_one_stream(place):
-    fill(place, "file")
+    """And gets all of more than 4 GiB."""
+    sparse(place.source)
     needs_root()
     try:
         os.mknod(place.dest, stat.S_IFCHR | 0o666,
@@ -43,24 +55,47 @@ def test_dev_null_is_as_with_one_stream(place):
         open(place.dest, "wb").close()
     except PermissionError:
         pytest.skip("no devices here")
-    said = [place.copy("scp", "get", SLOW, streams=n) for n in (1, 4)]
+    said = []
+    for streams in (1, 4):
+        said.append(place.copy("scp", "get", streams=streams))
+        assert sum(place.moved()) >= GIB4 + 1
     assert said[0] == said[1] and said[0][0] == 0
     assert stat.S_ISCHR(os.stat(place.dest).st_mode)
+
+
+@pytest.mark.parametrize("streams, more", [(1, MIB), (4, 1)])
+def test_more_than_4_gib_arrive(place, streams, more):
+    """Of each WRITE only the last byte is kept. One begins behind 4 GiB, or
+    there: with several streams, at a multiple of 1 MiB."""
+    sparse(place.source, more)
+    place.serve(server=f"{ODD} last-bytes {SERVER}", until=f"pids=={streams}")
+    assert place.copy("scp", "put", streams=streams) == (0, "")
+    assert len(place.pids()) == streams
+    assert place.dest.stat().st_size == GIB4 + more
+    assert sum(place.moved()) * WRITE_MAX >= GIB4 + more
+    with open(place.dest, "rb") as f:
+        assert not any(f.read(WRITE_MAX))
+        f.seek(GIB4 + more - 1)
+        assert f.read() == b"x"
 
 
 # What there is too little of
 
 @BOTH
 def test_full_disk_names_what_is_incomplete(place, direction):
-    """Each such file is a beginning of its source."""
-    tree(place.source, 60)
-    left = place.path / "left"
-    place.serve(until="pids==4")
+    """Each such file is a beginning of its source; of a further stream, too.
+    scp -Z completes them."""
+    tree(place.source)
+    place.dest = left = place.path / "left"
+    others = place.path / "others"
+    place.serve(until="pids==4", more=f"exec {SERVER} -e -l debug "
+                "2>> others")
     argv, _ = place.argv("scp", direction, place.source,
                          place.path / "small" / "dest", "-l40000")
     status, error = on_small_disk(place.path, 24, argv)
     assert status == 1
-    assert ("No space left" if direction == "get" else "Failure") in error
+    why = "No space left" if direction == "get" else "Failure"
+    assert why in error
     assert len(place.pids()) == 4
     there = 0
     for name, digest in digests(place.source).items():
@@ -78,6 +113,10 @@ def test_full_disk_names_what_is_incomplete(place, direction):
     # Of the large file, four streams each write a part at the same time: the
     # first gap may be at a quarter of what was written.
     assert 24 * MIB / 4 < there <= 24 * MIB
+    small = set(re.findall(r'open "\S+(/\d+")', others.read_text()))
+    assert any(f"{name}: {why}" in error for name in small)
+    place.serve()
+    goes_on(place, direction)
 
 
 def peak_kib(place, direction, streams):
