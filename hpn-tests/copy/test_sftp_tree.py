@@ -228,6 +228,18 @@ def test_endless_data_takes_bounded_memory(tmp_path, odd):
     assert most < 32 * MIB
 
 
+def test_endless_names_take_bounded_memory(tmp_path, odd):
+    """Of files that cannot be opened while the directory is: each fails."""
+    (tmp_path / "tree").mkdir()
+    with subprocess.Popen(
+            ["timeout", "300", "prlimit", f"--data={200 * MIB}",
+             *scp_argv(odd("crowd"), "-r", f"x:{tmp_path}/tree", "copy")],
+            cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        said = {process.stderr.readline() for _ in range(100)}
+        process.terminate()
+    assert sum("No such file" in line for line in said) > 10, said
+
+
 def test_reply_that_is_too_long_ends_the_copy(tmp_path, odd):
     """When it comes: it is not kept until its job looks at its replies."""
     flat(tmp_path / "tree", 3, MIB)

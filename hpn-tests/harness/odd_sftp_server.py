@@ -29,6 +29,7 @@ or always:
     end-is-once     what asks for more of a directory after its end fails
     torn-entries    all directories are endless, and names have half of their
                     attributes
+    crowd           all directories are endless, and have 10,000 names at once
     wrong-entries   names of a directory answer a request that nobody sent
     sizeless        all files have a size of 0, and reads never end
     proc            all files have a size of 0, and a read gets 4 KiB
@@ -111,6 +112,9 @@ BAD = {
     "cut": lambda head: b"\x67" + head[1:] + b"\0\1\0\0",
     "empty": lambda head: b"",
 }
+CROWD = struct.pack(">I", 10000) + b"".join(
+    string(b"%d" % i) + string(b"") + struct.pack(">II", 4, 0o100644)
+    for i in range(10000))
 
 
 class Request(Message):
@@ -428,6 +432,8 @@ class Server:
         if self.fault == "torn-entries":
             return m.reply(NAME, bytes([0, 0, 0, 1]) + string(b"0") * 2 +
                            struct.pack(">II", 1, 0))
+        if self.fault == "crowd":
+            return m.reply(NAME, CROWD)
         if not names:
             once = self.fault == "end-is-once" and handle in self.ended
             self.ended.add(handle)
