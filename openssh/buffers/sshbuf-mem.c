@@ -70,7 +70,8 @@ sshbuf_mem_resize(void *old, size_t osize, size_t nsize)
 	d = is_mapped(nsize) ? map_new(nsize) : calloc(1, nsize);
 	if (d == NULL)
 		return NULL;
-	memcpy(d, from, osize < nsize ? osize : nsize);
+	if (from != NULL)
+		memcpy(d, from, osize < nsize ? osize : nsize);
 	sshbuf_mem_free(&from, &osize);
 	return d;
 }
