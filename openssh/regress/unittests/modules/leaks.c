@@ -6,7 +6,14 @@
  * upstream's functions below leave it to the end of the process.
  */
 
+const char *__lsan_default_options(void);
 const char *__lsan_default_suppressions(void);
+
+const char *
+__lsan_default_options(void)
+{
+	return "print_suppressions=0";
+}
 
 const char *
 __lsan_default_suppressions(void)
