@@ -52,7 +52,7 @@ or always:
     holds           what is read of the first file, but for its first NUMBER
                     bytes, comes once FILE others are closed
 or as one of several streams:
-    a name in BAD   replies are bad from the third on
+    a name in BAD   replies are bad from the fourth on
     silent          it says nothing from the second reply on
     close-ends      what closes a file ends it
     grows-often=FILE        that grows before each question for attributes
@@ -100,7 +100,7 @@ LARGE = 16 * MIB    # bytes: more than that is copied alone
 LOG = os.environ.get("LOG")
 MOVES = READ, WRITE
 KEPT = ()           # instead of a reply
-EVIL = "names_server.evil"      # such a file nobody has, even in the root
+EVIL = "odd_sftp_server.evil"   # such a file nobody has, even in the root
 EXPAND = b"expand-path@openssh.com"
 TOP = b"/nowhere", b"/nowhere/.", b"", b"."
 MODES = {"file": 0o100666, "dir": 0o40777, "link": 0o120777}
@@ -112,9 +112,6 @@ BAD = {
     "cut": lambda head: b"\x67" + head[1:] + b"\0\1\0\0",
     "empty": lambda head: b"",
 }
-CROWD = struct.pack(">I", 10000) + b"".join(
-    string(b"%d" % i) + string(b"") + struct.pack(">II", 4, 0o100644)
-    for i in range(10000))
 
 
 class Request(Message):
@@ -147,15 +144,14 @@ def attributes(st, size):
 
 
 def comes():
-    """Whether the client has sent more. It has not if it waits for us, however
-    long it took to come to that."""
+    """Whether the client has sent more. It has not if it waits for us."""
     while not select.select([0], [], [], 0.01)[0]:
         with contextlib.suppress(OSError), \
                 open(f"/proc/{os.getppid()}/stat") as f:
             if f.read().rsplit(")")[-1].split()[0] in "RD":
                 continue
-        return False
-    return True
+        break
+    return bool(select.select([0], [], [], 0)[0])
 
 
 class Names:
@@ -230,6 +226,7 @@ class Server:
         number, self.path = (*self.words, "", "")[:2]
         self.number = int(number) if number.isdigit() else 3
         self.real = None
+        assert self.fault in BAD or f" {self.fault}" in __doc__, how
         if self.fault in ("entry", "root", "realpath"):
             self.ask = Names(self.fault, *self.words).ask
         else:
@@ -433,7 +430,9 @@ class Server:
             return m.reply(NAME, bytes([0, 0, 0, 1]) + string(b"0") * 2 +
                            struct.pack(">II", 1, 0))
         if self.fault == "crowd":
-            return m.reply(NAME, CROWD)
+            return m.reply(NAME, struct.pack(">I", 10000) + b"".join(
+                string(b"%d" % i) * 2 + struct.pack(">II", 4, 0o100644)
+                for i in range(10000)))
         if not names:
             once = self.fault == "end-is-once" and handle in self.ended
             self.ended.add(handle)
@@ -563,7 +562,7 @@ FAULTS = {
     "too-much": ([READ], True, Server.add_data),
     "shrinks": (MOVES, True, Server.shrink),
     "rewrites": (MOVES, False, Server.rewrite),
-    "grows": (MOVES, True, lambda s, _: append(s.path, bytes(MIB))),
+    "grows": (MOVES, True, lambda s, _: append(s.path, b"x" * MIB)),
     "interrupts": (MOVES, True, Server.interrupt),
     "long-reply": ([WRITE], True, lambda _, m: m.reply(
         HANDLE, string(b"x" * 250000))),
@@ -596,5 +595,5 @@ if __name__ == "__main__":
         signal.signal(signal.SIGINT, signal.SIG_DFL)    # no traceback
     server = Server(*sys.argv[1:])
     with server.real or contextlib.nullcontext(), \
-            contextlib.suppress(BrokenPipeError):
+            contextlib.suppress(ConnectionError):
         server.run()
