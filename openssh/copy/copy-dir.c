@@ -280,7 +280,7 @@ dir_send(struct item *item, struct stream *s)
 		return 0;
 	}
 	/* A known name needs no stream. */
-	if ((copy->root->pending >= most && item->pending >= copy->open_max) ||
+	if ((copy->root->pending >= most && item->pending != 0) ||
 	    (d->left == 0 && (s->index != 0 || item->inflight != 0)))
 		return 0;
 	if (d->left != 0)
