@@ -21,7 +21,7 @@ WRITE_MAX = 255 << 10           # bytes of a request
 
 
 def sparse(path, more=1):
-    """A file of 4 GiB and so many bytes"""
+    """Writes a file without data but its last byte: 4 GiB + more bytes."""
     with open(path, "wb") as f:
         f.seek(GIB4 + more - 1)
         f.write(b"x")
@@ -65,8 +65,8 @@ def test_dev_null_is_as_with_one_stream(place):
 
 @pytest.mark.parametrize("streams, more", [(1, MIB), (4, 1)])
 def test_more_than_4_gib_arrive(place, streams, more):
-    """Of each WRITE only the last byte is kept. One begins after 4 GiB, or
-    there, as parts of several streams begin at multiples of 1 MiB."""
+    """The server keeps only the last byte of each WRITE. One stream's last
+    WRITEs begin after 4 GiB; several streams begin one at exactly 4 GiB."""
     sparse(place.source, more)
     place.serve(server=f"{ODD} last-bytes {SERVER}",
                 until="pids==4" * (streams > 1))

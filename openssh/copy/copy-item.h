@@ -178,9 +178,9 @@ void	 copy_item_closed(struct item *item);
 void	 copy_item_granted(struct copy *copy);
 
 /*
- * Records that a handle or descriptor was refused to an item while `others`
- * were open. Returns 1 if the item is to be deferred until fewer are open, or 0
- * if it is final: if `others` is 0, or COPY_PENDING_MOST items are pending.
+ * Records that an item was refused a handle while `others` were open. Returns 1
+ * if it is to wait until fewer are, or 0 if that is final: if `others` is 0, or
+ * only directories are open and COPY_PENDING_MOST items are pending.
  */
 int	 copy_item_refused(struct item *item, u_int others);
 
