@@ -47,8 +47,7 @@ COMMANDS = {
 
 
 def snapshot(top, target):
-    """Permissions, time and content of all that is below a folder, but the
-    target"""
+    """Permissions, time and content of all below a folder but the target"""
     return {str(path): (path.stat().st_mode, path.stat().st_mtime,
                         path.is_file() and path.read_bytes())
             for path in top.rglob("*")

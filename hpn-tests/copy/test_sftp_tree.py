@@ -142,8 +142,7 @@ def test_server_may_lock_what_is_open(tmp_path, odd, direction, options):
 
 
 def copy_between(tmp_path, tree, source, target):
-    """scp -3 of a tree, from an odd server to another: the first to start is
-    the target's."""
+    """scp -3 of a tree, from an odd server to another, which starts first."""
     server = program(tmp_path / "server", f"""
         odd='{source}' name=from
         mkdir '{tmp_path}/first' 2>/dev/null && odd='{target}' name=to

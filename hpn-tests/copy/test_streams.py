@@ -1,5 +1,4 @@
-"""scp and sftp over several streams (-X streams=N): each is a server of its own
-here, without ssh between the ends."""
+"""scp and sftp over several streams (-X streams=N), without ssh between."""
 
 import filecmp
 import os
@@ -74,6 +73,13 @@ def test_small_files_need_no_streams(place, direction):
     place.source.write_bytes(content(MIB))
     assert place.copy("scp", direction) == (0, "")
     assert len(place.pids()) == 1
+
+
+def test_copies_between_servers_have_no_further_streams(place):
+    tree(place.source)
+    assert place.copy("scp", "put", SLOW, "-3", "-r",
+                      source=f"y:{place.source}") == (0, "")
+    assert len(place.pids()) == 2
 
 
 def test_unreadable_files_stop_no_others(place):
@@ -473,8 +479,7 @@ def test_resume_sends_what_is_missing(place, direction, who):
 
 def ssh_copy(here, direction, *options, program=None, port=PORT,
              server=f"{HOST}:"):
-    """scp over sshd in here, which says nothing; its connections are those
-    that sshd has seen."""
+    """scp over sshd in here, which says nothing."""
     ends = [server + here.path("source"), here.path("dest")] \
         if direction == "get" else \
         [here.path("source"), server + here.path("dest")]

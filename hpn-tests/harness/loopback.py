@@ -359,8 +359,7 @@ class Place:
 
 
 class Relay:
-    """lab/guest/relay.py, from FRONT to PORT. under: the argv of a program that
-    starts it, as chrt."""
+    """lab/guest/relay.py, from FRONT to PORT. under: its starter, as chrt."""
 
     def __init__(self, place, script=(), delay_s=0, rate=0, under=()):
         self.process = place.start(

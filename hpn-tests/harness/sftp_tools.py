@@ -105,8 +105,7 @@ def make_tree(top):
 
 
 def entries(path, name=""):
-    """Modes, times and digests of a file or of all that a tree holds, by
-    name."""
+    """Modes, times and digests of a file or of what a tree holds, by name."""
     st = os.stat(path)
     found = {name: (oct(st.st_mode), int(st.st_mtime), None)}
     if os.path.isdir(path):
@@ -149,7 +148,6 @@ def named(error, dest):
 
 
 def hears_interrupts():
-    """Whoever was started in the background, or by nohup, may have them
-    ignored."""
+    """Whoever was started in the background may have them ignored."""
     for signum in (signal.SIGINT, signal.SIGHUP):
         signal.signal(signum, signal.SIG_DFL)

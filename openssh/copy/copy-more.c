@@ -448,7 +448,7 @@ copy_more_tend(struct copy *copy)
 	struct copy_more *more = copy->streams[0]->conn->more;
 	u_int i;
 
-	if (copy->kind == COPY_CROSS || copy_streams == 1 || more == NULL)
+	if (copy->kind == COPY_CROSS || more == NULL)
 		return;
 	while (copy->wants_more && !copy->no_more && !copy->stopping &&
 	    more->n + 1 < copy_streams)
