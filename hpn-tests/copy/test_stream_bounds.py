@@ -84,8 +84,7 @@ def test_more_than_4_gib_arrive(place, streams, more):
 
 @BOTH
 def test_full_disk_names_what_is_incomplete(place, direction):
-    """Each such file is a beginning of its source. Further streams have some.
-    scp -Z completes them."""
+    """Each is a beginning of its source in all streams. scp -Z goes on."""
     tree(place.source)
     place.dest = left = place.path / "left"
     others = place.path / "others"

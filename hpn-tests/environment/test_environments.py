@@ -220,6 +220,10 @@ def test_copy_on_a_file_system_is_stocks(place, mounted, direction):
                    for status, said in full)
     assert ours == stock and stock[0] == 1
     assert direction == "put" or re.search("No space|quota", stock[1])
+    place.as_root(f"mount -o remount,ro {at}")
+    stock, ours = (moved(place, build, direction, "-rp", source=f"{at}/source",
+                         dest=f"{at}/dest") for build in (STOCK, OURS))
+    assert ours == stock and stock[0] == 1 and "dest" in stock[1]
 
 
 @pytest.mark.parametrize("mounted", ["tmpfs"], indirect=True)

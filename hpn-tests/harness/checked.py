@@ -12,8 +12,7 @@ class SpecError(ValueError):
 
 
 def known(name, names, what):
-    """Raises SpecError unless name is one of names. what says of what kind
-    it is."""
+    """Raises SpecError unless name is one of names. what says of what kind."""
     names = list(names)
     if name in names:
         return

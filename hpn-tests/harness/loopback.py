@@ -244,8 +244,7 @@ class Place:
         assert done.returncode == 0, done.stderr
 
     def mounted(self, script):
-        """A folder that a script makes of {at}: as seen in here, and as we see
-        it."""
+        """A folder that a script makes of {at}: in here, and as we see it."""
         at = self.path("mounted")
         os.mkdir(at)
         self.as_root(script.format(at=at))

@@ -275,8 +275,7 @@ def killed_at_any_moment(place, direction, what, seed, most_s, *options,
 
 
 def goes_on(place, direction, *told, **kw):
-    """scp -Z completes what a copy has left, and sends little besides. What it
-    said"""
+    """scp -Z completes what a copy has left, sending little. What it said"""
     count = missing(place.source, place.dest)
     again = f"{place.source}/." if place.dest.is_dir() else place.source
     status, error = place.copy("scp", direction, "-Z", source=again, **kw)
