@@ -159,8 +159,7 @@ def stands_still(pid):
 
 
 class Peak:
-    """The most memory (VmHWM, KiB) that a process ever had, as seen until just
-    before it ended."""
+    """The most memory (VmHWM, KiB) that a process was ever seen to have."""
 
     def __init__(self, pid):
         self.pid = pid

@@ -227,8 +227,7 @@ def begin(place, tool, direction, *options, **kw):
 
 
 def cut(place, client, who):
-    """Ends some of a copy's processes: who is one of ENDS. What the client said
-    at its end."""
+    """Ends some of a copy's processes (of ENDS). What the client said last."""
     pids = place.pids()
     kill({"first": pids[:1], "stream": pids[1:2],
           "all": [client.pid, *pids]}.get(who, [client.pid]),

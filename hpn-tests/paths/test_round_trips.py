@@ -24,10 +24,10 @@ def login(server="openssh", logins=0, **fields):
                             logins=logins, **fields)}
 
 
-def copy(direction, count):
+def copy(direction, count, server="openssh"):
     """A login and a copy of 1 KB or 1 MB"""
     return {"one": transfer("1g-200ms", direction, count, tool="scp",
-                            logins=0)}
+                            logins=0, server=server)}
 
 
 # A login and a command, at the first login and later, with the key in a file or
@@ -43,6 +43,8 @@ def copy(direction, count):
           **login("debian12", agent=True))
 @scenario("scp-1k-put", "netem", 10.3, **copy("put", 1000))
 @scenario("scp-1k-get", "netem", 10.3, **copy("get", 1000))
+@scenario("scp-1k-put-stock", "netem", 11.3, **copy("put", 1000, "stock"))
+@scenario("scp-1k-get-stock", "netem", 11.3, **copy("get", 1000, "stock"))
 @scenario("scp-1m-put", "netem", 17.4, **copy("put", 10**6))
 @scenario("scp-1m-get", "netem", 17.4, **copy("get", 10**6))
 def test_command_takes_few_round_trips(scene, measured):
