@@ -82,7 +82,7 @@ SCARCE = {
     # What one stream is refused, others have. A file is tried again until no
     # other is open
     **{f"{n} shared handles": (lambda top: flat(top, 120, 20000),
-                               ("shares", n), "", 4, (1, n)) for n in (2, 6)},
+                               ("shares", n), "", 4, (1, n)) for n in (1, 2, 6)},
     # Addresses, of which stock's scp needs 20,000 KiB, or private memory. The
     # server is slow, so that as many files are under way as may be
     **{f"memory {limit}": (lambda top: flat(top, 300), ("slow", 1000), limit, 1,

@@ -39,7 +39,8 @@ or always:
     few             it allows NUMBER handles, and has no more
     refuses         it has NUMBER handles, says that it has 1000, and refuses
                     more with the status FILE, once it has truncated the file
-    shares          it has NUMBER handles for all that write to LOG together
+    shares          it has NUMBER handles for all that write to LOG together,
+                    and takes 10 ms to close one
     locks           all that write to LOG open no path that one has open; those
                     refused are in LOG.refused
     stops           the client gets a SIGINT before the first reply to a MKDIR
@@ -410,6 +411,7 @@ class Server:
     def close(self, m):
         handle = m.string()
         data = self.ask(m)
+        time.sleep(0.01 * (self.fault == "shares"))
         if handle in self.paths:
             self.share(self.paths.pop(handle), False)
         for handles in (self.writing, self.large, self.ended):

@@ -102,6 +102,10 @@ start_next(struct copy *copy, const struct stream *s)
 {
 	struct item *item;
 
+	/* An OPEN may overtake the CLOSE of another stream: await replies. */
+	if (copy->refused && copy->open == 0 &&
+	    MINIMUM(copy->most, copy->nstreams) > 1)
+		return 0;
 	if (copy->stopping || copy->open >= copy->open_max ||
 	    s->unrequested >= sftp_inflight_depth(&s->conn->depth) ||
 	    !sftp_inflight_room(&copy->streams[0]->conn->depth, 0) ||

@@ -214,16 +214,11 @@ end(struct file *f)
 static void
 again(struct file *f)
 {
-	int deferred = f->deferred;
-
 	debug("\"%s\" is copied again", f->item.src);
 	let_go(f);
+	f->primary_only |= !f->deferred;
 	file_reset(f);
-	f->primary_only |= !deferred;
-	if (deferred)
-		copy_item_defer(&f->item);
-	else
-		copy_item_start(&f->item);
+	copy_item_defer(&f->item);
 }
 
 /*

@@ -104,7 +104,7 @@ copy_item_queue(struct item *item)
 void
 copy_item_opened(struct item *item)
 {
-	item->others = item->copy->open++;
+	item->others = item->copy->open++ + !item->copy->refused;
 	item->copy->dirs += item->ops->child != NULL;
 	item->counted = 1;
 }

@@ -79,7 +79,7 @@ struct item {
 	char *why;		/* why it was not copied, or NULL */
 	int failed;		/* 1: it, or an item below, was not copied */
 	int counted;		/* 1: it counts in copy->open */
-	u_int others;		/* copy->open before this item counted */
+	u_int others;		/* items that may have had handles before */
 	int ready;		/* 1: its target exists */
 	int announce;		/* 1: its name is to be printed */
 	int metered;		/* 1: it has a progress meter */
