@@ -61,13 +61,12 @@ def test_small_file_replaces_a_longer_one(tmp_path, direction, tool, size):
 def test_errors_of_a_target_are_stocks(tmp_path, direction, target):
     (tmp_path / "source").write_bytes(content(SMALL))
     os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDWR)
     said = []
     for build in (STOCK, OURS):
-        with subprocess.Popen(["timeout", "300", "cat", tmp_path / "pipe"],
-                              stdout=subprocess.DEVNULL) as reader:
-            said.append(copy(tmp_path, "scp", direction, SERVER, tmp_path /
-                             "source", tmp_path / target, build=build))
-            reader.terminate()
+        said.append(copy(tmp_path, "scp", direction, SERVER, tmp_path /
+                         "source", tmp_path / target, build=build))
+    os.close(reader)
     (stock, stock_says), (ours, says) = said
     assert ours == stock == 1
     assert says == stock_says.replace(STOCK, OURS) and target in says
@@ -281,20 +280,17 @@ def test_odd_server_damages_no_copy(tmp_path, odd, direction, fault, what):
                          "many" else source / "0", copied, "-r")
     assert status != 0
     assert re.search(ODD[direction][fault], error)
-    if direction == "put":
-        return
     names = os.listdir(source)
     # Nothing that wasn't asked for is written.
     written = {name: path.read_bytes() for name in names for path in
                [copied / name if what == "many" else copied] if path.exists()}
-    assert written
+    assert written or direction == "put"
     if fault == "too-much":             # what came before it
         assert any(written.values())
     whole = {name: (source / name).read_bytes() for name in names}
     assert written != whole
     for name, data in written.items():
-        assert len(data) <= len(whole[name])
-        assert all(a in (b, 0) for a, b in zip(data, whole[name]))
+        assert whole[name].startswith(data), name
 
 
 @pytest.mark.parametrize("kind", ["get", "put", "3"])

@@ -8,9 +8,10 @@ import signal
 import sys
 import time
 
-from loopback import SLOW_PATH
+from loopback import SLOW_PATH, read
 from stream_place import (BOTH, MIB, SIZE, SLOW, TOOLS, Place,   # noqa: F401
-                          begin, large, made_long_ago, place, wait_for)
+                          begin, large, made_long_ago, place, stopped,
+                          wait_for)
 from sftp_tools import (ODD, SERVER, content, digests, entries, named, torn)
 
 AT_ONCE = 8
@@ -22,18 +23,6 @@ def small_files(place, count=200, size=1_000_000):
     for i in range(count):
         (place.source / str(i)).write_bytes(content(size, i))
     made_long_ago(place.source)
-
-
-@contextlib.contextmanager
-def stopped(pid):
-    """A process that stands still, if it is there"""
-    try:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP)
-        yield
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
 
 
 @BOTH
@@ -69,7 +58,7 @@ def test_late_stream_is_ignored(place, tool):
         here.serve(first=slow, more=f"sleep {0.5 + i / 5}")
         assert here.copy(tool, "put", "-p", source=place.source) == (0, "")
         assert entries(here.dest) == entries(place.source)
-        return (here.path / "log").read_text().count("session opened")
+        return read(here.path / "others").count("session opened")
 
     began = []
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
@@ -91,7 +80,7 @@ def test_tree_waits_for_no_stream_in_its_check(place, direction):
 @TOOLS
 def test_source_is_copied_once_without_fstat(large, tool):
     """A server that refuses it says nothing of the source."""
-    large.serve(server=f"{SERVER} -P fstat", until="log=flags=2")
+    large.serve(server=f"{SERVER} -P fstat", until="others=flags=1")
     assert large.copy(tool, "get", SLOW) == (0, "")
     assert sum(n != 0 for n in large.moved()) > 1
     assert digests(large.dest) == digests(large.source)
@@ -114,7 +103,6 @@ def test_shrunk_file_of_a_lost_stream_is_an_error(place):
     small_files(place, 100)
     place.serve(more=f"exec {ODD} cuts {SERVER} -e -l debug 2>> others",
                 until="others=flags=1")
-    (place.path / "others").touch()
     status, error = place.copy("scp", "get", "-l160000", streams=2)
     cut, = (path for path in place.source.iterdir()
             if path.stat().st_size != 1_000_000)
@@ -135,7 +123,7 @@ def test_server_that_ignores_offsets_gets_all_over_one_stream(large):
 def test_stop_drops_no_stream(large):
     """^Z for longer than a stream may take to open; their servers go on later
     than the client, as those of a ControlMaster do."""
-    large.serve(more="sleep 2")
+    large.serve(more="until [ -e go ]; do sleep 0.1; done")
     client = begin(large, "scp", "put", "-l40000")
     wait_for(lambda: len(large.pids()) == 4)
     with contextlib.ExitStack() as servers:
@@ -145,6 +133,7 @@ def test_stop_drops_no_stream(large):
         time.sleep(11)
         os.killpg(client.pid, signal.SIGCONT)
         time.sleep(1)
+    (large.path / "go").touch()
     assert client.communicate(timeout=60)[1] == "" and client.returncode == 0
     assert digests(large.dest) == digests(large.source)
     assert len(list(filter(None, large.moved()))) == 4

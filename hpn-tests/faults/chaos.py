@@ -94,7 +94,7 @@ class Ends:
         """(Keepalives: where a length was changed, the receiver waits for
         what nobody sends.)"""
         ssh = self.place.ssh(           # the first of an option counts
-            *options, "-o", "ServerAliveInterval=5", "-o",
+            *options, "-o", "ServerAliveInterval=20", "-o",
             "ConnectTimeout=10", tree=self.tree, port=port, level="INFO")
         if tool == "ssh":
             return ssh + [HOST, f"cat {self.source}" if direction

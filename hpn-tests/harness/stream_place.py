@@ -1,6 +1,7 @@
 """What tests of several streams share: a folder with a source, and servers
 that tell what they did."""
 
+import contextlib
 import filecmp
 import functools
 import os
@@ -46,20 +47,21 @@ class Place:
 
     def serve(self, first="", more="", server=SERVER, until=""):
         """A script that the first server runs before it begins, and one that
-        the others run. until: see closes_late()."""
-        late = closes_late(until)
+        the others run. Their logs are "log" and "others". until: see
+        closes_late(); copy() asserts it."""
+        self.until = until
         program(self.server, f"""
             cd {shlex.quote(str(self.path))}
             echo $$ >> pids
-            if mkdir first 2>/dev/null; then late='{late}'; {first}
-            else late=; {more}
+            if mkdir first 2>/dev/null; then {first or ":"}
+                exec {closes_late(until)} {server} -e -l debug 2>> log
             fi
-            exec $late {server} -e -l debug \\
-                2>> {shlex.quote(str(self.path / "log"))}""")
+            {more}
+            exec {server} -e -l debug 2>> others""")
 
     def argv(self, tool, direction, source, dest, *options, streams=4):
         """What to run, and its input."""
-        for name in ("pids", "log"):
+        for name in {"pids", "log", "others", self.until.split("=")[0]} - {""}:
             (self.path / name).write_text("")
         if (self.path / "first").exists():
             (self.path / "first").rmdir()
@@ -79,20 +81,28 @@ class Place:
     def copy(self, tool, direction, *options, source=None, dest=None, **kw):
         argv, batch = self.argv(tool, direction, source or self.source,
                                 dest or self.dest, *options, **kw)
-        return run(list(map(str, argv)), self.path, input=batch)
+        done = run(list(map(str, argv)), self.path, input=batch)
+        if self.until:
+            name, word, count = self.until.split("=")
+            lines = read(self.path / name).splitlines()
+            assert sum(word in line for line in lines) >= int(count)
+        return done
+
+    def log(self):
+        """What all servers said"""
+        return read(self.path / "log") + read(self.path / "others")
 
     def pids(self):
         return list(map(int, (self.path / "pids").read_text().split()))
 
     def moved(self):
-        """Bytes of content that each server read or wrote, and for digests."""
+        """Bytes of content read or written, and for digests, of each handle"""
         return [sum(map(int, pair)) for pair in re.findall(
-            r'close ".*" bytes read (\d+) written (\d+)',
-            (self.path / "log").read_text())]
+            r'close ".*" bytes read (\d+) written (\d+)', self.log())]
 
     def sent(self):
         """Bytes of content that went to or from the servers"""
-        return sent_in((self.path / "log").read_text())
+        return sent_in(self.log())
 
 
 @pytest.fixture
@@ -209,6 +219,18 @@ def kill(pids, how=signal.SIGKILL):
             os.kill(pid, how)
         except ProcessLookupError:
             pass
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    """A process that stands still, if it is there"""
+    try:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def begin(place, tool, direction, *options, **kw):

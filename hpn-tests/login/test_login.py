@@ -241,7 +241,7 @@ def agent_forwarded(place):
 @case
 def penalties(place):
     if not os.path.exists(f"{OURS}/sshd-session"):
-        pytest.skip("no PerSourcePenalties in this base")
+        pytest.skip("this base has no PerSourcePenalties")
     return Case(sshd=["PerSourcePenalties yes", "LogLevel DEBUG1",
                       "AuthorizedKeysFile none"], status=DENIED)
 
@@ -378,7 +378,7 @@ def test_login_by_pam_is_as_stocks(place, pam, server, word, account, methods,
                                    status):
     """The prompts are the same, too, and what is typed is the password."""
     if not has_pam(server):
-        pytest.skip("no PAM in this sshd")
+        pytest.skip("this sshd has no PAM")
     made = Case(sshd=[pam(account), f"AuthenticationMethods {methods}"],
                 drop=["BatchMode"], seen=[Prompts(place, f"echo {word}")],
                 command="echo ran; cat", typed="not for the prompt",
@@ -392,7 +392,7 @@ def test_login_by_pam_is_as_stocks(place, pam, server, word, account, methods,
 def provider():
     """Upstream's security key that is none."""
     if not re.search("^#define ENABLE_SK ", read(f"{OURS}/config.h"), re.M):
-        pytest.skip("no security keys in this ssh")
+        pytest.skip("this ssh has no security keys")
     folder = user_folder()
     made = str(folder / "sk-dummy.so")
     sources = [f"{STOCK}/regress/misc/sk-dummy/{name}.c"

@@ -58,7 +58,7 @@ def test_sshd_without_room_ends(place, end):
     server = Server(place, options=[
         "Subsystem sftp internal-sftp", "ForceCommand internal-sftp -R",
         "ClientAliveCountMax 1",
-        *["ClientAliveInterval 5"] * (end == "it says no more")])
+        *["ClientAliveInterval 10"] * (end == "it says no more")])
     server.client.takes(WINDOW, 0)
     channel = server.client.open_session()
     channel.invoke_subsystem("sftp")
