@@ -182,6 +182,7 @@ SERVERS = {
     # Nonsense loses only its stream
     **{how: (f"exec {ODD} {how} {SERVER} -e", "") for how in (
         "short", "unknown", "another", "long", "cut", "empty")},
+    "sends no data": (f"exec {ODD} empty-data {SERVER} -e", ""),
     # What was acknowledged is there
     "ends at a close": (f"exec {ODD} close-ends {SERVER} -e", ""),
     "has 12 descriptors": ("ulimit -n 12", "ulimit -n 12"),
@@ -210,6 +211,19 @@ def test_read_only_files_survive_a_lost_stream(place, direction):
                 more=f"exec {ODD} close-ends {SERVER} -e -l debug 2>> others")
     assert place.copy("scp", direction, "-l160000", "-p") == (0, "")
     assert entries(place.dest) == entries(place.source)
+
+
+@BOTH
+def test_streams_stay_with_the_file_that_was_opened(large, direction):
+    """Another one gets its name before further streams open it."""
+    name = large.source if direction == "get" else large.dest
+    kept = digests(large.source)
+    (large.path / "other").write_bytes(b"other")
+    large.serve(until="others=flags=1", more=f"exec {ODD} replaces={name}="
+                f"other {SERVER} -e -l debug 2>> others")
+    assert large.copy("scp", direction, "-l80000") == (0, "")
+    assert name.stat().st_size == 5
+    assert direction == "put" or digests(large.dest) == kept
 
 
 @pytest.mark.parametrize("tool,direction", [

@@ -37,6 +37,7 @@ or always:
     setstat-fails   what sets the attributes of one fails
     realpath-fails  of what is not "."
     few             it allows NUMBER handles, and has no more
+    fewer           it allows NUMBER handles, and has 5 once 60 were open
     refuses         it has NUMBER handles, says that it has 1000, and refuses
                     more with the status FILE, once it has truncated the file
     shares          it has NUMBER handles for all that write to LOG together,
@@ -57,6 +58,8 @@ or as one of several streams:
     silent          it says nothing from the second reply on
     close-ends      what closes a file ends it
     grows-often=FILE        that grows before each question for attributes
+    replaces=FILE=OTHER     OTHER gets the name FILE before that is opened
+    empty-data      all data is empty
     swaps=FILE=OTHER        FILE is OTHER once a digest was told
     stale           what it tells of a path stays as it was for 2 s
     cuts            the first file that is opened is cut to half, and it ends
@@ -241,7 +244,7 @@ class Server:
         if self.slow and stat.S_ISSOCK(os.fstat(1).st_mode):
             with socket.socket(fileno=os.dup(1)) as s:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
-        self.transfers = self.most = self.replies = 0
+        self.transfers = self.most = self.replies = self.granted = 0
         self.size = 0 if self.fault in ("sizeless", "proc") else None
         self.handles, self.names, self.ended = set(), {}, set()
         self.paths = {}                 # of all handles
@@ -383,7 +386,7 @@ class Server:
         path = m.string()
         flags = m.number() if m.kind == OPEN else 0
         full = len(self.names) + len(self.handles) >= self.number
-        if self.fault == "few" and full:
+        if self.fault in ("few", "fewer") and full:
             raise OSError
         self.share(path, True)
         if self.fault == "refuses" and full:
@@ -406,6 +409,9 @@ class Server:
                 self.large.add(handle)
             self.first = self.first or handle
         self.count()
+        self.granted += 1
+        if self.fault == "fewer" and self.granted == 60:
+            self.number = 5
         return data
 
     def close(self, m):
@@ -584,6 +590,9 @@ FAULTS = {
     "close-ends": ([CLOSE], False, lambda *_: os._exit(1)),
     "grows-often": ([STAT, FSTAT], False, lambda s, _: append(
         s.words[0], b"one more line\n")),
+    "replaces": ([OPEN], False, lambda s, m: os.path.exists(s.words[1]) and
+                 os.replace(s.words[1], s.words[0])),
+    "empty-data": ([READ], False, lambda _, m: m.reply(DATA, string(b""))),
     "swaps": ([EXTENDED], False, Server.swap),
     "stale": ([STAT], False, Server.be_stale),
     "cuts": ([OPEN, STAT], False, Server.cut_first),

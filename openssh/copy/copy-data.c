@@ -282,8 +282,11 @@ ask_rest(struct file *f, struct request *req, size_t got)
 		f->redo = 1;
 		return;
 	}
-	if (got == 0 && f->zero_length)
-		fatal_f("server sent zero data length");
+	if (got == 0 && f->zero_length) {
+		file_range_lost(f, req->offset, req->len);
+		(void)stream_fail(req->stream, "server sent zero data length");
+		return;
+	}
 	f->zero_length |= got == 0;
 	f->buflen = MINIMUM(f->buflen, MAXIMUM(READ_LEAST, got));
 	send_read(f, req->stream, req->offset + got, req->len - got);
@@ -326,10 +329,7 @@ may_ask(const struct file *f, struct stream *s, size_t len)
 	    p->asked + len <= sftp_inflight_start(depth, p->got));
 }
 
-/*
- * Requests data after the expected end of the file. The CLOSE of a small file
- * follows without waiting.
- */
+/* Requests data after the expected end; the CLOSE of a small file follows. */
 static int
 send_tail(struct file *f, struct stream *s)
 {
@@ -392,6 +392,7 @@ file_join(struct file *f, struct stream *s)
 {
 	/* With APPEND, each write goes to the end. */
 	if (f->moved == NULL || f->next + 2 * FILE_CHUNK > f->size ||
+	    (file_kind(f) == COPY_PUT && f->low == 0) ||
 	    f->appends || f->part[s->index].state != PART_NONE ||
 	    !sftp_inflight_room(&s->conn->depth, 0))
 		return 0;

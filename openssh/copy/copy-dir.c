@@ -131,10 +131,7 @@ add_child(struct item *dir, struct item *after, const char *name,
 	free(src);
 }
 
-/*
- * Returns 1 if a server's name for an entry of a directory is valid: no file
- * outside of the target may be changed.
- */
+/* Returns 1 if a server's name for an entry stays inside of the target. */
 static int
 name_is_good(struct dir *d, const char *name, const Attrib *a)
 {
@@ -304,7 +301,7 @@ got_handle(struct request *req, struct reply *reply)
 	struct dir *d = dir_of(req->item);
 
 	if (reply->type != SSH2_FXP_HANDLE) {
-		if (copy_item_refused(&d->item, req->others)) {
+		if (copy_item_refused(&d->item)) {
 			copy_item_defer(&d->item);
 			return;
 		}

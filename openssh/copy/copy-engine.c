@@ -102,15 +102,11 @@ start_next(struct copy *copy, const struct stream *s)
 {
 	struct item *item;
 
-	/* An OPEN may overtake the CLOSE of another stream: await replies. */
-	if (copy->refused && copy->open == 0 &&
-	    MINIMUM(copy->most, copy->nstreams) > 1)
-		return 0;
 	if (copy->stopping || copy->open >= copy->open_max ||
 	    s->unrequested >= sftp_inflight_depth(&s->conn->depth) ||
 	    !sftp_inflight_room(&copy->streams[0]->conn->depth, 0) ||
 	    (item = copy_item_first_pending(copy)) == NULL ||
-	    (item->ops->child != NULL &&
+	    item->refusals >= COPY_ALONE_AFTER || (item->ops->child != NULL &&
 	    copy->dirs >= MAXIMUM(copy->open_max * item->depth /
 	    (item->depth + 1), 1)) ||
 	    (copy->unreported >= ENDED_MAX && item != copy_item_front(copy)))
@@ -220,9 +216,11 @@ loop(struct copy *copy)
 			wait_and_move(copy);
 		else if (copy->root->state == ITEM_DONE)
 			break;
-		else if ((item = copy_item_first_pending(copy)) != NULL)
+		else if ((item = copy_item_first_pending(copy)) != NULL) {
+			if (item->refusals >= COPY_ALONE_AFTER)
+				copy->open_max = 1;
 			copy_item_start(item);
-		else
+		} else
 			fatal_f("the copy of \"%s\" is stuck", copy->root->src);
 	}
 }

@@ -73,7 +73,7 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 	}
 	if (f->home->index != 0)
 		f->redo = 1;
-	else if (copy_item_refused(&f->item, req->others))
+	else if (copy_item_refused(&f->item))
 		f->deferred = 1;
 	else
 		copy_item_fail(&f->item, "%s open \"%s\": %s", is_target ?
@@ -294,6 +294,26 @@ file_stop(struct item *item, const struct stream *lost)
 		(void)ftruncate(f->fd, f->low * FILE_CHUNK);
 }
 
+/* Uses the file that an additional stream opened, unless it is another one. */
+static void
+got_joined(struct request *req, struct reply *reply)
+{
+	struct file *f = file_of(req->item);
+	struct part *p = &f->part[req->stream->index];
+
+	if (!reply->lost)
+		p->state = PART_OPEN;
+	/* A target has what was acknowledged before. */
+	if (reply->type == SSH2_FXP_ATTRS && (file_kind(f) == COPY_PUT ?
+	    reply->a.size >= req->offset :
+	    copy_more_is_same(&f->item.a, &reply->a))) {
+		f->many = 1;
+		copy_item_queue(&f->item);
+	} else
+		file_close_part(f, req->stream);
+	file_advance(f);
+}
+
 void
 file_got_handle(struct request *req, struct reply *reply)
 {
@@ -304,9 +324,11 @@ file_got_handle(struct request *req, struct reply *reply)
 	sftp_inflight_opened(&req->stream->conn->depth, req->sent_s,
 	    monotime_double());
 	if (f->phase == FILE_MOVING) {
-		f->many = 1;
-		copy_item_queue(&f->item);
-		file_advance(f);
+		/* Another file may have its name by now. */
+		f->part[req->stream->index].state = PART_OPENING;
+		copy_send(req->stream, &f->item, SSH2_FXP_STAT, got_joined,
+		    &(struct body){ .path = file_kind(f) == COPY_PUT ?
+		    f->item.dst : f->item.src, .offset = f->low * FILE_CHUNK });
 	} else if (file_is_target(f, req->stream))
 		file_begin_moving(f);
 	else

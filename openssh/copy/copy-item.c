@@ -104,7 +104,7 @@ copy_item_queue(struct item *item)
 void
 copy_item_opened(struct item *item)
 {
-	item->others = item->copy->open++ + !item->copy->refused;
+	item->copy->open++;
 	item->copy->dirs += item->ops->child != NULL;
 	item->counted = 1;
 }
@@ -145,14 +145,21 @@ copy_item_granted(struct copy *copy)
 }
 
 int
-copy_item_refused(struct item *item, u_int others)
+copy_item_refused(struct item *item)
 {
 	struct copy *copy = item->copy;
 
 	copy_item_closed(item);
-	if (copy->stopping || others == 0 || (copy->open == copy->dirs &&
-	    copy->root->pending + 1 >= COPY_PENDING_MOST))
+	if (item->refusals++ == 0)
+		item->open_max = copy->open_max;
+	if (copy->stopping || !copy->tree ||
+	    (item->refusals > COPY_ALONE_AFTER && copy->open == 0) ||
+	    (copy->open == copy->dirs &&
+	    copy->root->pending + 1 >= COPY_PENDING_MOST)) {
+		/* It is not the number that the server minds. */
+		copy->open_max = item->open_max;
 		return 0;
+	}
 	copy->open_max = MAXIMUM(copy->open, 1);
 	copy->refused = 1;
 	return 1;
@@ -163,8 +170,7 @@ copy_item_not_opened(struct item *item, const char *what, const char *path)
 {
 	int e = errno;
 
-	if ((e == EMFILE || e == ENFILE) &&
-	    copy_item_refused(item, item->copy->open - item->counted))
+	if ((e == EMFILE || e == ENFILE) && copy_item_refused(item))
 		return 1;
 	copy_item_fail(item, "%s \"%s\": %s", what, path, strerror(e));
 	return 0;

@@ -29,6 +29,7 @@ extern int showprogress;			/* 1: files have meters */
 
 #define COPY_STREAMS_MAX	8	/* most streams of a copy */
 #define COPY_PENDING_MOST	100000	/* pending items: read no more */
+#define COPY_ALONE_AFTER	4	/* refusals: then it is opened alone */
 
 enum copy_kind {
 	COPY_GET,		/* from the server of stream 0 */
@@ -79,7 +80,8 @@ struct item {
 	char *why;		/* why it was not copied, or NULL */
 	int failed;		/* 1: it, or an item below, was not copied */
 	int counted;		/* 1: it counts in copy->open */
-	u_int others;		/* items that may have had handles before */
+	u_int refusals;		/* how often it was refused a handle */
+	u_int open_max;		/* the copy's limit at the first refusal */
 	int ready;		/* 1: its target exists */
 	int announce;		/* 1: its name is to be printed */
 	int metered;		/* 1: it has a progress meter */
@@ -120,10 +122,7 @@ struct copy {
 
 extern const struct item_ops copy_dir_ops, copy_file_ops;
 
-/*
- * Returns a new item: a child of `parent`, after the child `after`, or the last
- * child if `after` is NULL.
- */
+/* Returns a new child of `parent`: after `after`, or if NULL, the last one. */
 struct item *copy_item_new(struct copy *copy, struct item *parent,
 	    struct item *after, const struct item_ops *ops, const char *src,
 	    const char *dst, const Attrib *a);
@@ -142,10 +141,7 @@ void	 copy_item_defer(struct item *item);
 void	 copy_item_queue(struct item *item);
 void	 copy_item_unqueue(struct item *item);
 
-/*
- * Records why an item cannot be copied. The reason is printed when the item
- * ends. Only the first reason counts.
- */
+/* Records the first reason why an item fails, which is printed at its end. */
 void	 copy_item_fail(struct item *item, const char *fmt, ...)
 	    __attribute__((format(printf, 2, 3)));
 
@@ -178,11 +174,11 @@ void	 copy_item_closed(struct item *item);
 void	 copy_item_granted(struct copy *copy);
 
 /*
- * Records that an item was refused a handle while `others` were open. Returns 1
- * if it is to wait until fewer are, or 0 if that is final: if `others` is 0, or
- * only directories are open and COPY_PENDING_MOST items are pending.
+ * Records that an item was refused a handle. Returns 1 if it is to wait until
+ * fewer are open, or 0 if that is final: if the item was opened alone, or only
+ * directories are open and COPY_PENDING_MOST items are pending.
  */
-int	 copy_item_refused(struct item *item, u_int others);
+int	 copy_item_refused(struct item *item);
 
 /*
  * Handles errno after a failure to open a local path. Returns 1 if the item is

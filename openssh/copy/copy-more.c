@@ -293,9 +293,8 @@ got_target(struct request *req, struct reply *reply)
 	    got_primary, &(struct body){ .path = x->item.dst });
 }
 
-/* Returns 1 if two files may be the same, by the known attributes of a. */
-static int
-is_same(const Attrib *a, const Attrib *b)
+int
+copy_more_is_same(const Attrib *a, const Attrib *b)
 {
 	const u_int needed = SSH2_FILEXFER_ATTR_SIZE |
 	    SSH2_FILEXFER_ATTR_ACMODTIME | SSH2_FILEXFER_ATTR_PERMISSIONS |
@@ -315,7 +314,7 @@ got_source(struct request *req, struct reply *reply)
 
 	if (!reply->lost)
 		decide(x, reply->type == SSH2_FXP_ATTRS &&
-		    is_same(&x->item.a, &reply->a));
+		    copy_more_is_same(&x->item.a, &reply->a));
 }
 
 /*

@@ -21,6 +21,7 @@
 #define STREAM_IN	(2 * (SFTP_MAX_MSG_LENGTH + 4)) /* bytes of replies */
 #define LIMITED_READ	(16 * 1024)	/* bytes at once, with a limit (-l) */
 #define MISSING_LARGE	(16 * 1024)	/* if more lack, read only these */
+#define HANDLE_MAX	256	/* bytes, by the protocol */
 
 /* Types of replies other than STATUS, by the type of the request */
 static const u_char wanted[SSH2_FXP_EXTENDED + 1] = {
@@ -88,25 +89,12 @@ stream_free(struct stream *s)
 static void
 request_answer(struct request *req, struct reply *reply)
 {
-	const struct copy *copy = req->item->copy;
 	struct stream *s = req->stream;
 
 	RB_REMOVE(requests_by_id, &s->requests, req);
 	s->outstanding--;
 	req->item->inflight--;
 	sftp_inflight_end(&s->conn->depth, req->len);
-	if (reply->type == SSH2_FXP_HANDLE) {
-		s->granted++;
-		s->proven = MAXIMUM(s->proven, s->granted);
-	} else if (req->want == SSH2_FXP_HANDLE) {
-		s->handles--;
-		/* Streams may share handles, and overtake each other. */
-		if (MINIMUM(copy->most, copy->nstreams) > 1)
-			req->others = req->item->others;
-		/* A server that once gave more has not run out. */
-		else if (req->others < s->proven)
-			req->others = 0;
-	}
 	req->got(req, reply);
 	free(req);
 }
@@ -128,9 +116,8 @@ stream_lose(struct stream *s, const char *why)
 		request_answer(req, &reply);
 }
 
-/* A stream has failed. That is fatal if it is primary. Returns -1. */
-static int
-broken(struct stream *s, const char *fmt, ...)
+int
+stream_fail(struct stream *s, const char *fmt, ...)
 {
 	va_list args;
 	char *message;
@@ -188,7 +175,7 @@ stream_write(struct stream *s)
 			errno = EPIPE;	/* SIGPIPE is ignored */
 		}
 		if (n == -1)
-			return broken(s, "Couldn't send packet: %s",
+			return stream_fail(s, "Couldn't send packet: %s",
 			    strerror(errno));
 		put(sshbuf_consume(s->out, n));
 		show_and_limit(s, &s->limited->bwlimit_out, n);
@@ -220,7 +207,8 @@ parse(const struct request *req, struct sshbuf *m, struct reply *reply)
 		if (reply->status == SSH2_FX_OK &&
 		    req->want != SSH2_FXP_STATUS && req->want != SSH2_FXP_NAME)
 			reply->status = SSH2_FX_FAILURE;
-	} else if (reply->type != req->want)
+	} else if (reply->type != req->want || (req->stream->copy == NULL &&
+	    reply->type == SSH2_FXP_HANDLE && sshbuf_len(m) > 4 + HANDLE_MAX))
 		return -1;
 	else if (reply->type == SSH2_FXP_HANDLE || reply->type == SSH2_FXP_DATA)
 		r = sshbuf_get_string_direct(m, &reply->data, &reply->len);
@@ -241,7 +229,7 @@ hand_over(struct stream *s, const u_char *p, size_t len)
 	if (s->state == STREAM_OPENING) {
 		if (len < 1 + 4 || p[0] != SSH2_FXP_VERSION ||
 		    PEEK_U32(p + 1) != s->conn->version)
-			return broken(s, "unexpected VERSION from server");
+			return stream_fail(s, "unexpected VERSION from server");
 		s->state = STREAM_UNCHECKED;
 		return 0;
 	}
@@ -254,15 +242,15 @@ hand_over(struct stream *s, const u_char *p, size_t len)
 	}
 	if (sshbuf_get_u8(m, &reply.type) != 0 ||
 	    sshbuf_get_u32(m, &find.id) != 0)
-		r = broken(s, "Received message too short %zu", len);
+		r = stream_fail(s, "Received message too short %zu", len);
 	else if ((req = RB_FIND(requests_by_id, &s->requests, &find)) == NULL)
-		r = broken(s, "Unexpected reply %u", find.id);
+		r = stream_fail(s, "Unexpected reply %u", find.id);
 	else if (parse(req, m, &reply) != 0)
-		r = broken(s, "Expected SSH2_FXP_%s(%u) packet, got %u",
+		r = stream_fail(s, "Expected SSH2_FXP_%s(%u) packet, got %u",
 		    type_name(req->want), req->want, reply.type);
 	else if (reply.type == SSH2_FXP_DATA && reply.len > req->len)
-		r = broken(s, "Received more data than asked for %zu > %zu",
-		    reply.len, req->len);
+		r = stream_fail(s, "Received more data than asked for "
+		    "%zu > %zu", reply.len, req->len);
 	else {
 		sftp_inflight_got(&s->conn->depth,
 		    reply.type == SSH2_FXP_DATA ? reply.len :
@@ -283,7 +271,8 @@ take_messages(struct stream *s)
 	while ((have = s->in_end - s->in_at) >= 4) {
 		len = PEEK_U32(s->in + s->in_at);
 		if (len > SFTP_MAX_MSG_LENGTH)
-			return broken(s, "Received message too long %zu", len);
+			return stream_fail(s,
+			    "Received message too long %zu", len);
 		if (have < 4 + len)
 			break;
 		s->in_at += 4 + len;
@@ -319,9 +308,10 @@ stream_read(struct stream *s)
 	    errno == EWOULDBLOCK))
 		return 0;
 	if (n == 0 || (n == -1 && errno == ECONNRESET))
-		return broken(s, "Connection closed");
+		return stream_fail(s, "Connection closed");
 	if (n == -1)
-		return broken(s, "Couldn't read packet: %s", strerror(errno));
+		return stream_fail(s, "Couldn't read packet: %s",
+		    strerror(errno));
 	s->in_end += n;
 	s->since_s = monotime_double();
 	show_and_limit(s, &s->limited->bwlimit_in, n);
@@ -373,8 +363,6 @@ end(struct request *req)
 	if (len > SFTP_MAX_MSG_LENGTH)
 		fatal("Outbound message too long %zu", len);
 	put(sshbuf_poke_u32(s->out, req->at, len));
-	if (req->want == SSH2_FXP_HANDLE)
-		req->others = s->handles++;
 	if (RB_INSERT(requests_by_id, &s->requests, req) != NULL)
 		fatal_f("two requests with the id %u", req->id);
 	req->item->inflight++;
@@ -391,10 +379,6 @@ put_rest(struct request *req, u_char type, const struct body *b)
 
 	req->offset = b->offset;
 	switch (type) {
-	case SSH2_FXP_CLOSE:
-		req->stream->handles--;
-		req->stream->granted--;
-		break;
 	case SSH2_FXP_OPEN:
 		put(sshbuf_put_u32(out, b->flags));
 		/* FALLTHROUGH */

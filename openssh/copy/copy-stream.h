@@ -8,10 +8,7 @@
 
 #include "copy-item.h"
 
-/*
- * A stream is an sftp session that never blocks: requests go into a buffer, and
- * each reply is passed to its request.
- */
+/* A stream is an sftp session that never blocks: requests are buffered. */
 
 /* A server's name for an open file. `p` is NULL if none is open. */
 struct handle {
@@ -45,7 +42,6 @@ struct request {
 	size_t at;		/* its offset in stream->out when it was made */
 	uint64_t offset;	/* of a READ or WRITE, in bytes */
 	size_t len;		/* bytes of data to read or to write */
-	u_int others;		/* handles open when this OPEN was sent */
 	double sent_s;		/* time when it was made */
 	copy_got *got;		/* called before the request is freed */
 };
@@ -69,9 +65,6 @@ struct stream {
 	size_t in_at, in_end;	/* offsets of the first byte and the end */
 	struct requests_by_id requests;
 	u_int outstanding;	/* number of requests without a reply */
-	u_int handles;		/* number requested or open */
-	u_int granted;		/* number open */
-	u_int proven;		/* largest number open at a time */
 	uint64_t unrequested;	/* bytes of the files that began on it */
 	double since_s;		/* time of its start, or of its last data */
 	struct sftp_conn *limited;	/* session with its limit (-l) */
@@ -101,6 +94,13 @@ int	 stream_read(struct stream *s);
  * NULL. Answers all outstanding requests with `lost` set.
  */
 void	 stream_lose(struct stream *s, const char *why);
+
+/*
+ * Handles an error of a stream's server, with the reason: fatal if the stream
+ * is primary, else the stream is lost. Returns -1.
+ */
+int	 stream_fail(struct stream *s, const char *fmt, ...)
+	    __attribute__((format(printf, 2, 3)));
 
 /* Stores the handle of a reply, or frees a handle, if there is one. */
 void	 handle_take(struct handle *h, const struct reply *reply);
@@ -146,10 +146,10 @@ struct copy_more *copy_more_new(void);
 /* Ends the streams and frees their state. NULL is fine. */
 void	 copy_more_free(struct copy_more *more);
 
-/*
- * Starts missing streams if the copy can use them, drops late streams, and
- * begins to check open ones.
- */
+/* Starts missing streams if useful, drops late ones, and checks open ones. */
 void	 copy_more_tend(struct copy *copy);
+
+/* Returns 1 if two files may be the same, by the known attributes of a. */
+int	 copy_more_is_same(const Attrib *a, const Attrib *b);
 
 #endif /* COPY_STREAM_H */

@@ -81,10 +81,7 @@ int	 copy_run_tree(struct sftp_conn *from, struct sftp_conn *to,
 
 extern int copy_resume;		/* 1: keep what the target has (scp -Z) */
 
-/*
- * Parses an option of scp and sftp, as given with -X. Returns 1, or 0 if the
- * engine has no such option. A bad value is fatal.
- */
+/* Parses an option of -X. Returns 1, or 0 if unknown. Bad values are fatal. */
 int	 copy_option(const char *option);
 
 /*
