@@ -32,7 +32,7 @@ finish(struct file *f)
 	uint64_t keep = MINIMUM(c->differs, c->end);
 
 	if (c->unknown || (c->differs != UINT64_MAX &&
-	    (!c->digests || keep < file_without_gaps(f, f->have))))
+	    keep < file_without_gaps(f, f->have)))
 		keep = 0;
 	if (keep == 0 && f->have != 0)
 		logit("\"%s\" %s a prefix of the source: copying all of it",
