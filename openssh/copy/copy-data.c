@@ -311,6 +311,9 @@ got_data(struct request *req, struct reply *reply)
 		    req->offset, reply->data, reply->len);
 	if (reply->len != req->len)
 		ask_rest(f, req, reply->len);
+	/* The end of a stream may have ended the file. */
+	if (req->stream->state == STREAM_LOST)
+		return;
 	if (f->phase == FILE_MOVING && f->ended == UINT64_MAX)
 		copy_item_queue(&f->item);
 	file_advance(f);

@@ -59,7 +59,8 @@ file_opened(struct file *f, struct request *req, struct reply *reply)
 	int is_target = file_is_target(f, req->stream);
 
 	if (reply->type == SSH2_FXP_HANDLE) {
-		copy_item_granted(f->item.copy);
+		if (is_target || file_kind(f) != COPY_CROSS)
+			copy_item_granted(f->item.copy);
 		handle_take(&p->handle, reply);
 		p->state = PART_OPEN;
 		return 1;

@@ -152,10 +152,7 @@ void	 file_open(struct file *f, struct stream *s, u_int flags,
 /* Handles the reply to an OPEN on a stream, additional ones included. */
 void	 file_got_handle(struct request *req, struct reply *reply);
 
-/*
- * Evaluates the reply to an OPEN. Returns 1 if it has a handle. Otherwise
- * returns 0: the file ends, is deferred, or does not use that stream.
- */
+/* Evaluates the reply to an OPEN. Returns 1 if it has a handle, else 0. */
 int	 file_opened(struct file *f, struct request *req, struct reply *reply);
 
 /* Sends CLOSE for a stream's part, if it is open. */

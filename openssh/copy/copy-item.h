@@ -15,10 +15,7 @@
 #include "sftp-common.h"
 #include "sftp-conn.h"
 
-/*
- * A copy is a tree of items: files and directories. Items start, and
- * are reported to the user, in stock's order. Several are in progress at once.
- */
+/* A copy is a tree of files and directories, reported in stock's order. */
 
 struct item;
 struct stat;
@@ -107,6 +104,7 @@ struct copy {
 	u_int open;		/* items that hold or await a handle or fd */
 	u_int dirs;		/* directories among these */
 	u_int open_max;		/* its current limit */
+	u_int before;		/* its limit before the refusals */
 	u_int open_limit;	/* its upper limit */
 	u_int descriptors;	/* number that it may use */
 	int refused;		/* 1: one was refused, none granted since */
@@ -148,10 +146,7 @@ void	 copy_item_fail(struct item *item, const char *fmt, ...)
 /* Records that an item has ended, and tells its parent. */
 void	 copy_item_end(struct item *item);
 
-/*
- * Tells all items in progress that stream `lost` is lost. NULL stands for ^C:
- * items that are not started are dropped.
- */
+/* Tells items that a stream is lost. NULL: ^C, so pending ones are dropped. */
 void	 copy_item_stop(struct copy *copy, const struct stream *lost);
 
 /* Reports items that have ended, in order, and frees them. */
