@@ -181,8 +181,7 @@ def test_last_mib_is_compared_without_digests(resume, direction, have, differs,
 @pytest.mark.parametrize("have,differs,kept", [
     (70, 69, 6), (70, 5, 0), (63, None, 0), (72, None, 72), (72, 71, 0)])
 def test_large_files_need_no_digests(resume, direction, have, differs, kept):
-    """The last 64 MiB of what is there may have gaps, unless all is there. All
-    numbers are MiB."""
+    """The last 64 MiB may have gaps, unless all is there. Numbers are MiB."""
     large(resume, have, differs)
     status, error, moved = resume(direction, server=f"{STOCK}/sftp-server")
     assert status == 0

@@ -27,8 +27,7 @@ def small_files(place, count=200, size=1_000_000):
 
 @BOTH
 def test_interrupt_waits_for_no_hanging_stream(place, direction):
-    """^C ends a tree in a few seconds, though two streams stand still. What is
-    incomplete is named, a file whose chunks go over all streams, too."""
+    """^C ends a tree soon, and names what is incomplete, also large files."""
     small_files(place)
     (place.source / "large").write_bytes(content(SIZE))
     large = place.dest / "large"
@@ -110,6 +109,16 @@ def test_shrunk_file_of_a_lost_stream_is_an_error(place):
     for path in (cut, place.dest / cut.name):
         path.unlink()
     assert digests(place.dest) == digests(place.source)
+
+
+def test_failed_files_of_a_lost_stream_end_once(place, monkeypatch):
+    """What is freed is no file, and no list."""
+    monkeypatch.setenv("MALLOC_PERTURB_", "85")
+    small_files(place, 20, 3 * MIB)
+    place.serve(more=f"exec {ODD} bad-data {SERVER} -e -l debug 2>> others",
+                until="others=flags=1")
+    status, error = place.copy("scp", "get", "-l160000")
+    assert status == 1 and "read remote" in error
 
 
 def test_server_that_ignores_offsets_gets_all_over_one_stream(large):

@@ -122,8 +122,7 @@ def test_reget_and_reput_complete_a_file(large, direction, streams):
 @pytest.mark.parametrize("streams, gaps", [(1, 0), (4, 64 * MIB)])
 @BOTH
 def test_copy_is_shorter_until_it_is_whole(place, direction, streams, gaps):
-    """And less than 64 MiB of what is there has gaps; with one stream nothing
-    has."""
+    """With several streams, less than 64 MiB of what is there has gaps."""
     place.source.write_bytes(content(LARGE))
     place.serve(until="others=flags=1" * (streams > 1))
     client = begin(place, "scp", direction, SLOW, streams=streams)
@@ -309,8 +308,7 @@ ANOTHER = "exec unshare -m sh -c 'exec 2>> others; mount --bind other . && " \
 @BOTH
 @pytest.mark.parametrize("what", ["file", "tree"])
 def test_another_machines_files_stay_out(place, direction, what):
-    """A second machine behind the name has other files. (One of the same size
-    and time is taken for the same: see SECURITY.md.)"""
+    """A second machine behind the name has other files (see SECURITY.md)."""
     needs_root()
     fill(place, what)
     made_long_ago(place.source)

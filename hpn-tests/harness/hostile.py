@@ -90,8 +90,7 @@ class Hostile(paramiko.Transport):
             else max_packet_size
 
     def takes(self, window, packet):
-        """The window and the maximum packet (bytes) of channels from now on,
-        however odd."""
+        """The window and the maximum packet (bytes) of channels from now on"""
         self.default_window_size = window
         self.default_max_packet_size = packet
 

@@ -57,8 +57,7 @@ def become_root():
 
 @contextlib.contextmanager
 def as_user():
-    """Root, and all that it starts, is an ordinary user meanwhile, or until
-    become_root()."""
+    """Root, and what it starts, is an ordinary user, or until become_root()."""
     if os.geteuid() == 0:
         uid, gid = ORDINARY
         os.setgroups([])

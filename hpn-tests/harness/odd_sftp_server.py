@@ -60,6 +60,7 @@ or as one of several streams:
     grows-often=FILE        that grows before each question for attributes
     replaces=FILE=OTHER     OTHER gets the name FILE before that is opened
     empty-data      all data is empty
+    bad-data        the first READ of a file fails, and all other data is empty
     swaps=FILE=OTHER        FILE is OTHER once a digest was told
     stale           what it tells of a path stays as it was for 2 s
     cuts            the first file that is opened is cut to half, and it ends
@@ -593,6 +594,8 @@ FAULTS = {
     "replaces": ([OPEN], False, lambda s, m: os.path.exists(s.words[1]) and
                  os.replace(s.words[1], s.words[0])),
     "empty-data": ([READ], False, lambda _, m: m.reply(DATA, string(b""))),
+    "bad-data": ([READ], False, lambda _, m: m.reply(DATA, string(b"")) if
+                 m.string() and m.number(">Q") else m.status(FAILURE)),
     "swaps": ([EXTENDED], False, Server.swap),
     "stale": ([STAT], False, Server.be_stale),
     "cuts": ([OPEN, STAT], False, Server.cut_first),

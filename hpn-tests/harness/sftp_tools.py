@@ -125,8 +125,7 @@ def digests(path):
 
 @pytest.fixture
 def odd(tmp_path):
-    """odd(FAULT, NUMBER): a server program that does so. It takes 0.01 s or
-    more for a reply, so that many jobs are worth it."""
+    """odd(FAULT, NUMBER): a server program that does so"""
     return lambda *words, server=SERVER: program(
         tmp_path / "server", f"LOG={tmp_path}/log exec " + shlex.join([
             ODD, "=".join(map(str, words)), server]))

@@ -311,8 +311,7 @@ def goes_on(place, direction, *told, **kw):
 
 
 def ssh_script(here, until="", further=":"):
-    """An ssh that runs these lines of a shell first in a further login. until:
-    see closes_late()."""
+    """An ssh. further: what a further login runs first. until: as above."""
     return program(here.path("ssh"), f'''
         case " $* " in
         *" -oBatchMode=yes "*) {further} ;;
