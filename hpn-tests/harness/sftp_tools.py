@@ -147,6 +147,6 @@ def named(error, dest):
 
 
 def hears_interrupts():
-    """Whoever was started in the background may have them ignored."""
+    """Programs in the background may ignore them."""
     for signum in (signal.SIGINT, signal.SIGHUP):
         signal.signal(signum, signal.SIG_DFL)
