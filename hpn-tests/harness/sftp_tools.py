@@ -147,6 +147,6 @@ def named(error, dest):
 
 
 def hears_interrupts():
-    """Programs in the background may ignore them."""
+    """A program that was started in the background may ignore them."""
     for signum in (signal.SIGINT, signal.SIGHUP):
         signal.signal(signum, signal.SIG_DFL)

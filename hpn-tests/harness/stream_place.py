@@ -311,7 +311,7 @@ def goes_on(place, direction, *told, **kw):
 
 
 def ssh_script(here, until="", further=":"):
-    """An ssh. further: what a further login runs first. until: as above."""
+    """An ssh. further: what a further login runs first. until: closes_late()"""
     return program(here.path("ssh"), f'''
         case " $* " in
         *" -oBatchMode=yes "*) {further} ;;

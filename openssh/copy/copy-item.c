@@ -153,13 +153,13 @@ copy_item_refused(struct item *item)
 	if (item->refusals++ == 0)
 		item->open_max = copy->open_max;
 	if (!copy->refused)
-		copy->before = copy->open_max;
+		copy->open_before = copy->open_max;
 	if (copy->stopping || !copy->tree ||
 	    (item->refusals > COPY_ALONE_AFTER && copy->open == 0) ||
 	    (copy->open == copy->dirs &&
 	    copy->root->pending + 1 >= COPY_PENDING_MOST)) {
-		/* It is not the number that the server minds. */
-		copy->open_max = MAXIMUM(copy->before, item->open_max);
+		/* The number of open files is not the reason. */
+		copy->open_max = MAXIMUM(copy->open_before, item->open_max);
 		return 0;
 	}
 	copy->open_max = MAXIMUM(copy->open, 1);

@@ -104,7 +104,7 @@ struct copy {
 	u_int open;		/* items that hold or await a handle or fd */
 	u_int dirs;		/* directories among these */
 	u_int open_max;		/* its current limit */
-	u_int before;		/* its limit before the refusals */
+	u_int open_before;	/* its limit before the refusals */
 	u_int open_limit;	/* its upper limit */
 	u_int descriptors;	/* number that it may use */
 	int refused;		/* 1: one was refused, none granted since */
@@ -170,8 +170,9 @@ void	 copy_item_granted(struct copy *copy);
 
 /*
  * Records that an item was refused a handle. Returns 1 if it is to wait until
- * fewer are open, or 0 if that is final: if the item was opened alone, or only
- * directories are open and COPY_PENDING_MOST items are pending.
+ * fewer are open, or 0 if that is final: if the item was opened alone, the copy
+ * is of one file, or only directories are open and COPY_PENDING_MOST items are
+ * pending.
  */
 int	 copy_item_refused(struct item *item);
 
