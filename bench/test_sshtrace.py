@@ -184,50 +184,56 @@ def six_seconds(rows):
                for direction in ("send", "receive"))
 
 
-def fetch(place, source, sink="", host="127.0.0.1"):
+def fetch(place, source, sink="", host="127.0.0.1", prefix=()):
     """A transfer from a shell's command, to another if there is one, both
-    endless, that is under way."""
+    endless, that is under way. The prefix starts ssh."""
     mark = place.path("logged-in")
-    place.start(["sh", "-c", f'"$@" {sink} > /dev/null', "sh", *place.ssh(
-        f"root@{host}", f"touch {mark}; {source}")],
-        stdin=subprocess.DEVNULL)
+    ssh = place.ssh(f"root@{host}", f"touch {mark}; {source}")
+    place.start(["sh", "-c", f'"$@" {sink} > /dev/null', "sh", *prefix, *ssh],
+                stdin=subprocess.DEVNULL)
     wait_until("the login", lambda: os.path.exists(mark))
 
 
-@pytest.fixture
-def crowded():
-    """A CPU that has three busy loops, and another."""
-    cpus = sorted(os.sched_getaffinity(0))
-    if len(cpus) < 2:
-        pytest.skip("no second CPU: which end lacks it is up to chance")
-    # Sessions of their own: Linux may give each session the same
-    loops = [subprocess.Popen(["taskset", "-c", str(cpus[0]), "sh", "-c",
-                               "while :; do :; done"], start_new_session=True)
-             for _ in range(3)]
-    yield cpus[:2]
-    for loop in loops:
-        loop.kill()
-        loop.wait()
+# What it writes costs the process 50 ns of CPU for each byte: 20 MB/s at most,
+# a rate that the other end reaches with little.
+BUSY_WRITE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+#include <unistd.h>
+
+static long long
+cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+ssize_t
+write(int fd, const void *data, size_t len)
+{
+	ssize_t (*real)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+	ssize_t done = real(fd, data, len);
+	long long end = cpu_ns() + done * 50;
+
+	while (done > 0 && cpu_ns() < end)
+		;
+	return done;
+}
+"""
 
 
-@pytest.mark.parametrize("end, program", [
-    ("send", "sshd-session"), ("receive", "ssh")], ids=["send", "receive"])
-def test_lack_of_cpu_is_named(place, crowded, end, program):
-    """One end on a CPU that others want, too. All else has another, and goes
-    before whatever else this machine runs there: only this end can lack it."""
-    few, rest = crowded
-    place.sshd()
-    fetch(place, "cat /dev/zero")
-    starved = place.processes(program)
-    for pid in place.processes():
-        try:
-            os.sched_setaffinity(pid, {few if pid in starved else rest})
-            if pid not in starved:
-                os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
-        except ProcessLookupError:      # of the login, and has ended
-            assert pid not in starved
-        except PermissionError:
-            pytest.skip("no leave to put the other end before the rest")
+@pytest.mark.parametrize("end", ["send", "receive"])
+def test_lack_of_cpu_is_named(place, end):
+    """One end needs more of it than the other, which waits."""
+    library = place.path("busy-write.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"],
+                   input=BUSY_WRITE, text=True, check=True)
+    busy = ["env", f"LD_PRELOAD={library}"]
+    place.sshd(prefix=busy if end == "send" else ())
+    fetch(place, "cat /dev/zero", prefix=busy if end == "receive" else ())
     rows = Trace(place, "rows", "--port", str(PORT)).rows(six_seconds)
     seen = shares(whole_seconds(rows, end)[1:])
     assert seen.get("cpu", 0) >= 75, seen
