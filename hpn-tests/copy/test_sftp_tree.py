@@ -50,7 +50,7 @@ def flat(top, files, size=SMALL):
 @BOTH
 @pytest.mark.parametrize("taken", [0, 16, 22])
 def test_tree_needs_few_descriptors(tmp_path, odd, direction, taken):
-    """32 in all. Where its parent left 16 open, there are fewer than
+    """32 in all. Where whoever started it left 16 open, there are fewer than
     it has planned with; of 22, also too few to open a directory at once."""
     tree = nested(tmp_path / "tree")
     argv, _ = client("scp", direction, odd("few", 1000), tree,
@@ -477,20 +477,20 @@ def test_errors_of_an_upload_are_as_stock(tmp_path, odd, fault, options):
 
 @BOTH
 def test_one_file_at_a_time_is_as_stock(tmp_path, direction):
-    """-X files=1, in kinds and order of requests. One upload fails."""
+    """-X files=1, in kinds and order of the requests for files."""
     tree, log, asked = flat(tmp_path / "tree", 20), tmp_path / "log", {}
     server = program(tmp_path / "server",
                      f"exec {SERVER} -e -l debug3 2> {log}")
     for build, files in ((STOCK, ()), (OURS, ("-X", "files=1"))):
-        name, *ends = ("none", f"x:{tree}", "copy") if direction == "get" \
-            else ("3", "tree", f"x:{tmp_path}/copy")
-        (tmp_path / "copy" / "tree" / name).mkdir(parents=True)
-        status, _ = run(scp_argv(server, "-rp", *files, *ends, build=build),
-                        tmp_path)
-        asked[build] = status, *re.findall(
+        ends = (f"x:{tree}", "copy") if direction == "get" else \
+            ("tree", f"x:{tmp_path}/copy")
+        assert run(scp_argv(server, "-rp", *files, *ends, build=build),
+                   tmp_path) == (0, "")
+        asked[build] = re.findall(
             r"request \d+: (open|write|fsetstat|close|read) ", log.read_text())
         (tmp_path / "copy").rename(tmp_path / f"copy{len(asked)}")
-    assert asked[OURS] == asked[STOCK] and asked[OURS].count("open") == 20
+    assert asked[OURS] == asked[STOCK]
+    assert asked[OURS].count("open") == 20
 
 
 @pytest.mark.parametrize("tool", ["scp", "sftp"])

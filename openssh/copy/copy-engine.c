@@ -242,10 +242,10 @@ run(struct sftp_conn *from, struct sftp_conn *to, const char *src,
 		.most = conn->more != NULL ? copy_streams : 1,
 		.descriptors = descriptors(),
 		.open_limit = open_limit(conn, files_max),
-		.again = is_tree && files_max > 1,
 		.polled_s = monotime_double(),
 	};
-	u_int i, failed;
+	u_int i;
+	int failed;
 
 	if (copy_resume) {
 		copy.flags.resume = COPY_RESUME_CHECKED;

@@ -154,7 +154,7 @@ copy_item_refused(struct item *item)
 		item->open_max = copy->open_max;
 	if (!copy->refused)
 		copy->open_before = copy->open_max;
-	if (copy->stopping || !copy->again ||
+	if (copy->stopping || !copy->tree ||
 	    (item->refusals > COPY_ALONE_AFTER && copy->open == 0) ||
 	    (copy->open == copy->dirs &&
 	    copy->root->pending + 1 >= COPY_PENDING_MOST)) {

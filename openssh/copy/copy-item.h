@@ -107,7 +107,6 @@ struct copy {
 	u_int open_before;	/* its limit before the refusals */
 	u_int open_limit;	/* its upper limit */
 	u_int descriptors;	/* number that it may use */
-	int again;		/* 1: a refused OPEN is repeated */
 	int refused;		/* 1: one was refused, none granted since */
 	u_int unreported;	/* items that ended, but are not reported */
 	struct item *metered;	/* the item whose meter is shown, or NULL */

@@ -103,7 +103,7 @@ got_compared(struct request *req, struct reply *reply)
 	struct file *f = file_of(req->item);
 
 	/* A target that cannot be read is copied whole. */
-	if (reply->type != SSH2_FXP_HANDLE && (!f->item.copy->again ||
+	if (reply->type != SSH2_FXP_HANDLE && (!f->item.copy->tree ||
 	    f->item.refusals >= COPY_ALONE_AFTER ||
 	    reply->status != SSH2_FX_FAILURE))
 		open_there(f);
