@@ -2,6 +2,7 @@
 limit each; its options; its page."""
 
 import collections
+import contextlib
 import json
 import os
 import re
@@ -18,7 +19,7 @@ TOP = os.path.dirname(HERE)
 sys.path.append(os.path.join(TOP, "hpn-tests", "harness"))
 import lab                              # noqa: E402
 from loopback import (OURS, PORT, STOCK, going_first,    # noqa: E402, F401
-                      read, root_place, wait_until)
+                      preload, read, root_place, wait_until)
 from spec import transfer               # noqa: E402
 
 BUILT = os.path.join(TOP, "build", "sshtrace")
@@ -194,8 +195,8 @@ def fetch(place, source, sink="", host="127.0.0.1", prefix=()):
     wait_until("the login", lambda: os.path.exists(mark))
 
 
-# What it writes costs the process 50 ns of CPU for each byte: 20 MB/s at most,
-# a rate that the other end reaches with little.
+# A write() that costs 50 ns of CPU for each byte: 20 MB/s at most. The other
+# end needs little CPU for that.
 BUSY_WRITE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -225,15 +226,28 @@ write(int fd, const void *data, size_t len)
 """
 
 
-@pytest.mark.parametrize("end", ["send", "receive"])
-def test_lack_of_cpu_is_named(place, end):
-    """One end needs more of it than the other, which waits."""
-    library = place.path("busy-write.so")
-    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"],
-                   input=BUSY_WRITE, text=True, check=True)
-    busy = ["env", f"LD_PRELOAD={library}"]
+@pytest.fixture
+def loop():
+    """A busy process of its own session: Linux may give each session the same.
+    Yields the CPU that it runs on."""
+    cpu = min(os.sched_getaffinity(0))
+    process = subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c",
+                                "while :; do :; done"], start_new_session=True)
+    yield cpu
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("end, program", [
+    ("send", "sshd-session"), ("receive", "ssh")], ids=["send", "receive"])
+def test_lack_of_cpu_is_named(place, loop, end, program):
+    """One end runs, or waits for the loop, all the time."""
+    busy = ["env", f"LD_PRELOAD={preload(place.folder, BUSY_WRITE)}"]
     place.sshd(prefix=busy if end == "send" else ())
     fetch(place, "cat /dev/zero", prefix=busy if end == "receive" else ())
+    for pid in place.processes(program):
+        with contextlib.suppress(ProcessLookupError):   # of the login
+            os.sched_setaffinity(pid, {loop})
     rows = Trace(place, "rows", "--port", str(PORT)).rows(six_seconds)
     seen = shares(whole_seconds(rows, end)[1:])
     assert seen.get("cpu", 0) >= 75, seen

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from loopback import SLOW_PATH, Peak
+from loopback import SLOW_PATH, Peak, preload
 from sftp_wire import FAILURE
 from sftp_tools import (BOTH, ODD, OURS, STOCK, SERVER, SMALL,    # noqa: F401
                         client, content, copy, digests,
@@ -189,15 +189,6 @@ def test_no_name_follows_an_interrupt(tmp_path, odd, direction):
     assert done.returncode == 1
     flights = (tmp_path / "log.flights").read_text().split()
     assert flights.count("12") + flights.count("14") <= 1  # READDIR, MKDIR
-
-
-def preload(tmp_path, source):
-    """The path of what LD_PRELOAD takes, made of C."""
-    (tmp_path / "preload.c").write_text(source)
-    shutil.which("cc") or pytest.skip("no C compiler")
-    assert run(["cc", "-shared", "-fPIC", "-o", "preload.so", "preload.c",
-                "-ldl"], tmp_path) == (0, "")
-    return str(tmp_path / "preload.so")
 
 
 def peak_of(argv, cwd, seconds, **env):

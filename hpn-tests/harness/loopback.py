@@ -95,6 +95,15 @@ def program(path, script):
     return str(path)
 
 
+def preload(folder, source):
+    """The path of what LD_PRELOAD takes, made there of C."""
+    library = os.path.join(folder, "preload.so")
+    shutil.which("cc") or pytest.skip("no C compiler")
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-",
+                    "-ldl"], input=source, text=True, check=True)
+    return library
+
+
 # A reader that has stopped, and goes when sshd does. Its parent is another
 # process then, perhaps since before it began; that one's pid may be a third
 # one's by now.
