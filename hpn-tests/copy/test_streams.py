@@ -162,7 +162,7 @@ def test_rate_limit_is_for_all_streams(place, direction, what):
     place.serve(until="others=flags=1")
     client = begin(place, "scp", direction, "-l160000")
     wait_for(lambda: sent_in(read(place.path / "others")) > 0)
-    before, began_s = place.sent(), time.monotonic()
+    began_s, before = time.monotonic(), place.sent()
     assert client.communicate(timeout=100)[1] == "" and client.returncode == 0
     bits = (place.sent() - before) * 8
     assert time.monotonic() - began_s > 0.7 * bits / 160e6
