@@ -95,7 +95,7 @@ class Ends:
         what nobody sends.)"""
         ssh = self.place.ssh(           # the first of an option counts
             *options, "-o", "ServerAliveInterval=20", "-o",
-            "ConnectTimeout=10", tree=self.tree, port=port, level="INFO")
+            "ConnectTimeout=120", tree=self.tree, port=port, level="INFO")
         if tool == "ssh":
             return ssh + [HOST, f"cat {self.source}" if direction
                           == "get" else f"cat > {self.dest}"]

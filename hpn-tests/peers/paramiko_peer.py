@@ -20,7 +20,7 @@ CHUNK = 1 << 20
 def client(mode, direction, host, port, key, source, copy):
     ssh = paramiko.SSHClient()
     ssh.set_missing_host_key_policy(paramiko.AutoAddPolicy())
-    ssh.connect(host, int(port), "root", allow_agent=False,
+    ssh.connect(host, int(port), "root", allow_agent=False, banner_timeout=300,
                 pkey=paramiko.Ed25519Key(filename=key))
     if mode == "sftp":
         getattr(ssh.open_sftp(), direction)(source, copy)
