@@ -228,8 +228,8 @@ write(int fd, const void *data, size_t len)
 
 @pytest.fixture
 def loop():
-    """A busy process of its own session: Linux may give each session the same.
-    Yields the CPU that it runs on."""
+    """A busy process, in its own session: Linux may divide a CPU among
+    sessions. Yields the CPU that it runs on."""
     cpu = min(os.sched_getaffinity(0))
     process = subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c",
                                 "while :; do :; done"], start_new_session=True)
@@ -339,7 +339,7 @@ class Terminal:
 
 def test_live_table(place):
     """It keeps to the terminal."""
-    # A check for duplicates would end some time later
+    # sshd cannot bind it before the kernel's check for duplicates has ended
     place.run(["ip", "addr", "add", f"{LONG}/128", "dev", "lo", "nodad"])
     place.sshd(OURS, "ListenAddress 127.0.0.1", f"ListenAddress {LONG}")
     for host, source in (("127.0.0.1", "cat /dev/zero"),
