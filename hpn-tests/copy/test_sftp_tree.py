@@ -83,9 +83,9 @@ SCARCE = {
     "no limit": (nested, ("no-limit",), "", 1, (17, 999)),
     # What one stream is refused, others have. A file is tried again until no
     # other is open
-    **{f"{n} shared handles": (
-        lambda top: flat(top, 120, 20000), ("shares", n), "", 4, (1, n))
-        for n in (1, 2, 6)},
+    **{f"{n} shared handles{files}": (
+        lambda top: flat(top, 120, 20000), ("shares", n), "", f"4{files}",
+        (1, n)) for n in (1, 2, 6) for files in ("", " -X files=1")},
     # Addresses, of which stock's scp needs 20,000 KiB, or private memory. The
     # server is slow, so that as many files are under way as may be
     **{f"memory {limit}": (lambda top: flat(top, 300), ("slow", 1000), limit, 1,
@@ -101,7 +101,7 @@ def test_tree_arrives_with_little_of(tmp_path, odd, direction, name):
     tree = make(tmp_path / "tree")
     server = program(tmp_path / "unlimited", UNLIMITED + odd(*fault))
     argv, _ = client("scp", direction, server, tree, tmp_path / "copy", "-r")
-    argv[1:1] = ["-X", f"streams={streams}"]
+    argv[1:1] = ["-X", *f"streams={streams}".split()]
     limit = f"ulimit -S {limit}; " if limit else ""
     assert run(["sh", "-c", f'{limit}exec "$0" "$@"', *argv],
                tmp_path) == (0, "")
