@@ -68,7 +68,7 @@ def test_late_stream_is_ignored(place, tool):
 
 @BOTH
 def test_tree_waits_for_no_stream_in_its_check(place, direction):
-    small_files(place, 20)
+    small_files(place, 20, 300_000)
     place.serve(more=f"exec {ODD} silent {SERVER} -e", until="pids==4")
     status, error = place.copy("scp", direction, "-l200000", "-v")
     assert (status, "it does not answer" in error) == (0, False)
@@ -132,7 +132,7 @@ def test_server_that_ignores_offsets_gets_all_over_one_stream(large):
 def test_stop_drops_no_stream(large):
     """^Z for longer than a stream may take to open; their servers go on later
     than the client, as those of a ControlMaster do."""
-    large.serve(more="until [ -e go ]; do sleep 0.1; done")
+    large.serve(more="until [ -s go ]; do sleep 0.1; done", until="go==1")
     client = begin(large, "scp", "put", "-l40000")
     wait_for(lambda: len(large.pids()) == 4)
     with contextlib.ExitStack() as servers:
@@ -142,7 +142,7 @@ def test_stop_drops_no_stream(large):
         time.sleep(11)
         os.killpg(client.pid, signal.SIGCONT)
         time.sleep(1)
-    (large.path / "go").touch()
+    (large.path / "go").write_text("\n")
     assert client.communicate(timeout=60)[1] == "" and client.returncode == 0
     assert digests(large.dest) == digests(large.source)
     assert len(list(filter(None, large.moved()))) == 4
