@@ -157,7 +157,7 @@ def by_tcp(place, r, count):
     here, there = ([f"OPEN:/dev/zero,readbytes={count}", "listen"],
                    ["connect", "OPEN:/dev/null"])
     ends = {"listen": f"TCP-LISTEN:{RAW_PORT},bind=127.0.0.1,reuseaddr",
-            "connect": f"TCP:127.0.0.1:{RAW_PORT},retry=50,interval=0.02"}
+            "connect": f"TCP:127.0.0.1:{RAW_PORT},retry=3000,interval=0.02"}
     used = []
     start_s = time.monotonic()
     for words in (here, there):

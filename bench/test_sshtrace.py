@@ -276,7 +276,7 @@ def test_probe_in_a_container(place):
     place.sshd()
     done = place.run(["unshare", "-p", "--fork", "--mount-proc", SSHTRACE,
                       "--json", "--", "sh", "-c", '"$@" > /dev/null', "sh",
-                      *place.ssh("root@127.0.0.1", "timeout 3 cat /dev/zero")])
+                      *place.ssh("root@127.0.0.1", "timeout 9 cat /dev/zero")])
     if "no BPF" in done.stderr:
         pytest.skip(f"no BPF: {done.stderr.strip()}")
     windows = {json.loads(line).get("channel_window_bytes", 0)

@@ -315,6 +315,8 @@ def test_another_listener_of_the_host_is_reloaded(host):
     other = host.place.sshd(
         host.folder, f"Include {host.folder}/sshd_config.d/*.conf",
         "ChannelWindowMax 64M", port=OTHER)
+    wait_until("the other listener", lambda: "[listener]" in
+               read(f"/proc/{other.pid}/cmdline"))
     assert host.prerm(*UPGRADE).count("are now comments") == 3
     assert host.reloads() == 0
     assert read(other.log).count("Received SIGHUP") == 1

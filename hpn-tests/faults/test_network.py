@@ -107,4 +107,4 @@ def test_damage_is_an_error(place, damage, who, tool, direction):
     """The MAC tells, and so does the error."""
     what, fault, words = DAMAGE[damage]
     copies(Ends(place, who, size=LARGE), tool, direction,
-           some(direction, what), fault, words, "-o", "ServerAliveInterval=2")
+           some(direction, what), fault, words, "-o", "ServerAliveInterval=5")

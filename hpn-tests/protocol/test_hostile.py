@@ -250,6 +250,7 @@ def test_sshd_bounds_each_of_many_channels(place):
         for _ in range(8):
             server.session(STOPPED).sendall(bytes(WINDOW))
         assert server.works()           # so all of that has come
+        server.peak.look()
         assert server.peak.kib > server.peak.before + 6 * WINDOW // KIB
 
     stock_and_ours(place, attack)
