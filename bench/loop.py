@@ -225,12 +225,15 @@ def by_chain(place, r, count):
         started = [(end, place.start(argv, stdin=stdin, stdout=stdout))
                    for end, argv, stdin, stdout in jobs]
     used = {"client": 0, "server": 0}
+    failed = []                 # one that fails may end others by SIGPIPE
     for i, (end, process) in enumerate(started):
         status, cpu_s = reap(process)
         if status != 0:
-            raise LoopError(f"{jobs[i][1]}: exit status {status}")
+            failed.append(f"{jobs[i][1]}: exit status {status}")
         # who makes ssh's input is nobody's end
         used[end] += cpu_s if scp or get or i > 0 else 0
+    if failed:
+        raise LoopError(", ".join(failed))
     return time.monotonic() - start_s, used["client"], used["server"], None
 
 
