@@ -129,9 +129,8 @@ def run(spec, name, cpu=0, reuse=False):
     transfer = Transfer(spec, folder)
     if reuse and transfer.read("key") == known:
         return transfer
-    # Files may take 3/4 of the memory. A tree has no holes, at either end.
-    copies = 2 if spec.tree else spec.tool != "ssh"
-    files_gib = copies * spec.bytes / 0.75 / (1 << 30)
+    # Files may take 3/4 of the memory. The copy has no holes.
+    files_gib = (spec.tool != "ssh") * spec.bytes / 0.75 / (1 << 30)
     launch(name, [os.path.join(GUEST, "transfer.py"),
                   json.dumps(with_paths(spec))],
            900 + int(spec.bytes * max(1e-7, 8e-6 / spec.rate_mbit)),

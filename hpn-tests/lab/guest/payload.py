@@ -1,6 +1,6 @@
-"""What the transfers carry: a file that is nearly all holes, so that 20 GB of
-it need no room, with a stamp in each block, so that a byte lost, doubled or
-moved changes its SHA-256."""
+"""What the transfers carry: files that are nearly all holes, so that 20 GB of
+them need no room, with a stamp in each block, so that a byte lost, doubled or
+moved changes their SHA-256."""
 
 import functools
 import hashlib
@@ -13,15 +13,13 @@ def stamp(i):
     return hashlib.sha256(str(i).encode()).digest() * 8
 
 
-def make(path, size, holes=True):
-    """Without holes it has the same content."""
+def make(path, size, holes=True, first=0):
+    """Without holes it has the same content. first: its first block's stamp"""
     zeros = b"" if holes else bytes(BLOCK - len(stamp(0)))
     with open(path, "wb") as f:
-        for i in range(size // BLOCK):
+        for i in range(-(-size // BLOCK)):
             f.seek(i * BLOCK)
-            f.write(stamp(i) + zeros)
-        if not holes:
-            f.write(bytes(size % BLOCK))
+            f.write(stamp(first + i) + zeros)
         f.truncate(size)
 
 
@@ -30,8 +28,8 @@ def make_tree(path, dirs, files, size):
     for i in range(dirs):
         os.makedirs(f"{path}/{i}")
         for k in range(files):
-            with open(f"{path}/{i}/{k}", "wb") as f:
-                f.write((stamp(i * files + k) * (size // 256 + 1))[:size])
+            make(f"{path}/{i}/{k}", size,
+                 first=(i * files + k) * (size // BLOCK + 1))
 
 
 @functools.lru_cache(maxsize=None)
@@ -42,5 +40,5 @@ def digest(size):
     for i in range(size // BLOCK):
         whole.update(stamp(i))
         whole.update(hole)
-    whole.update(bytes(size % BLOCK))
+    whole.update((stamp(size // BLOCK) + hole)[:size % BLOCK])
     return whole.hexdigest()
