@@ -68,7 +68,7 @@ def test_late_stream_is_ignored(place, tool):
 
 @BOTH
 def test_tree_waits_for_no_stream_in_its_check(place, direction):
-    small_files(place, 20, 300_000)
+    small_files(place, 20, 600_000)
     place.serve(more=f"exec {ODD} silent {SERVER} -e", until="pids==4")
     status, error = place.copy("scp", direction, "-l200000", "-v")
     assert (status, "it does not answer" in error) == (0, False)

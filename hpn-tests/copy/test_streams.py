@@ -351,7 +351,7 @@ def test_lost_connection_leaves_no_gap(place, first):
     fill(place, "large")
     place.serve(until="others=flags=3")
     whole = place.source.read_bytes()
-    client = begin(place, "scp", "get", "-l40000")
+    client = begin(place, "scp", "get", "-l160000")
     wait_for(lambda: place.log().count(" flags ") >= 4)
     sent = place.sent()                 # all will soon have requests
     wait_for(lambda: place.sent() > sent + MIB)
@@ -409,6 +409,7 @@ def test_the_meter_tells_of_a_stall(large, direction, streams):
                                       (5 * MIB, False)])
 def test_source_may_grow_but_not_shrink(large, direction, by, gone):
     """Nor vanish. What it grew by is copied, too."""
+    large.serve(until="changed==1")
     client = begin(large, "scp", direction, "-l80000")
     wait_for(lambda: large.dest.exists() and large.dest.stat().st_size > MIB)
     with open(large.source, "ab") as f:
@@ -418,6 +419,7 @@ def test_source_may_grow_but_not_shrink(large, direction, by, gone):
             f.truncate(SIZE + by)
     if gone:
         large.source.unlink()
+    (large.path / "changed").write_text("\n")
     error = client.communicate(timeout=100)[1]
     if by > 0:
         assert (client.returncode, error) == (0, "")
@@ -452,7 +454,7 @@ def test_resume_sends_what_is_missing(place, direction, who):
     """And 64 MiB more, at most."""
     size, least = 192 * MIB, 96 * MIB
     place.source.write_bytes(content(size))
-    client = begin(place, "scp", direction, "-l160000")
+    client = begin(place, "scp", direction, "-l100000")
     wait_for(lambda: place.dest.exists() and
              place.dest.stat().st_blocks * 512 >= least)
     kill([client.pid] if who == "client" else place.pids())
