@@ -241,11 +241,13 @@ def sanitized(rows):
         f"{found or 'no'} finding{'s' * (found != 1)}.",
         *(["Not measured: " + ", ".join(missing)] if missing else []),
         fill("clang builds our programs with ASan and UBSan, and upstream's "
-             "tests and fuzzers run on them. The last rows are our own "
-             "fuzzers: fuzz_server sends whole sessions to sftp-server, "
+             "tests and fuzzers run on them; bdp-modules has our unit tests. "
+             "The last rows are our own fuzzers: fuzz_window calls the "
+             "window's code, fuzz_server sends whole sessions to sftp-server, "
              "fuzz_wire to the channels, fuzz_client to scp and sftp. A "
              "finding is a sanitizer's report, a failed test or anything that "
-             "stops a fuzzer. Our fuzzers also report CPU time, memory or "
+             "stops a fuzzer, but not ssh-agent's intended end at a truncated "
+             "request to lock it. Our fuzzers also report CPU time, memory or "
              "descriptors above a limit."),
         grid(["what", "runs", "findings"], [
             [r["what"], "does not build here" if r["runs"] is None

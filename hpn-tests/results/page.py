@@ -81,7 +81,7 @@ def notes(names):
     for name in filter(since, names):
         found.setdefault(since(name), []).append(name)
     return "\n\n".join(content.fill(
-        f"{listed(these)} were measured at "
+        f"The results of {listed(these)} are from "
         f"{listed(run_of(name)['commit'] for name in these)}, {text}")
         for text, these in found.items())
 
