@@ -88,11 +88,12 @@ class Host:
         self.log = self.sshd.log
         self.ready()
 
-    def ready(self):
-        """Returns once the listener accepts."""
-        wait_until("the listener", lambda: self.sshd.poll() is not None or
-                   "[listener]" in read(f"/proc/{self.sshd.pid}/cmdline"))
-        assert self.sshd.poll() is None, read(self.log)
+    def ready(self, sshd=None):
+        """Returns once the listener, or another one, accepts."""
+        sshd = sshd or self.sshd
+        wait_until("the listener", lambda: sshd.poll() is not None or
+                   "[listener]" in read(f"/proc/{sshd.pid}/cmdline"))
+        assert sshd.poll() is None, read(self.log)
 
     def restart(self):
         """What postinst configure does."""
@@ -315,8 +316,7 @@ def test_another_listener_of_the_host_is_reloaded(host):
     other = host.place.sshd(
         host.folder, f"Include {host.folder}/sshd_config.d/*.conf",
         "ChannelWindowMax 64M", port=OTHER)
-    wait_until("the other listener", lambda: "[listener]" in
-               read(f"/proc/{other.pid}/cmdline"))
+    host.ready(other)
     assert host.prerm(*UPGRADE).count("are now comments") == 3
     assert host.reloads() == 0
     assert read(other.log).count("Received SIGHUP") == 1
