@@ -9,7 +9,7 @@ FAULT=NUMBER=FILE, at the NUMBERth (3) read or write:
     ends            the file ends there for one read, not for later ones
     closes          it ends
     deaf            it answers, and takes nothing more from its socket
-    wrong-id        it answers a request that nobody sent
+    wrong-id        it answers a request that nobody sent, and no later one
     too-much        it sends more than was asked for; with FILE, once that, or
                     a file in it, has data
     shrinks         FILE, here or the client's, loses all but its first MiB
@@ -326,8 +326,7 @@ class Server:
         kinds, once, does = FAULTS.get(self.fault, ((), False, None))
         answer = None
         try:
-            if m.kind in kinds and not (once and
-                                        self.transfers != self.number):
+            if m.kind in kinds and (not once or self.transfers == self.number):
                 answer = does(self, m)
                 m.at = 5
             if answer is None:
@@ -466,11 +465,9 @@ class Server:
             return KEPT
 
     def reorder(self, m):
-        if not self.kept:
-            self.kept.append(self.ask(m))
-            return KEPT
         self.kept.insert(0, self.ask(m))
-        self.flush()
+        if len(self.kept) > 1:
+            self.flush()
         return KEPT
 
     def hold(self, m):
@@ -483,7 +480,9 @@ class Server:
         return data
 
     def change_id(self, m):
-        m.data = m.data[:1] + struct.pack(">I", m.id + 1000000) + m.data[5:]
+        if self.transfers == self.number:
+            m.data = m.data[:1] + struct.pack(">I", m.id + 1000000) + m.data[5:]
+        return KEPT if self.transfers > self.number else None
 
     def add_data(self, m):
         end_s = time.monotonic() + 30
@@ -567,7 +566,7 @@ FAULTS = {
     "closes": (MOVES, True, lambda *_: sys.exit()),
     "deaf": (MOVES, True, lambda *_: socket.socket(
         fileno=os.dup(0)).shutdown(socket.SHUT_RD)),
-    "wrong-id": (MOVES, True, Server.change_id),
+    "wrong-id": (MOVES, False, Server.change_id),
     "too-much": ([READ], True, Server.add_data),
     "shrinks": (MOVES, True, Server.shrink),
     "rewrites": (MOVES, False, Server.rewrite),
