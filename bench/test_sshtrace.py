@@ -399,7 +399,7 @@ def test_command_keeps_status_and_output(place):
     """Its exit status, its output, and where the time went."""
     place.sshd()
     done = place.run([SSHTRACE, "--ss", "--", *place.ssh(
-        "root@127.0.0.1", f"head -c {50 * MB} /dev/zero | wc -c; sleep 3; "
+        "root@127.0.0.1", f"head -c {50 * MB} /dev/zero | wc -c; sleep 9; "
         "exit 3")])
     assert done.returncode == 3
     assert done.stdout == f"{50 * MB}\n"

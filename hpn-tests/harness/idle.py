@@ -39,11 +39,11 @@ def memory_kib(found, connections):
 
 
 def settled(place, sshd, connections):
-    """The two processes of each connection, once there are just those."""
+    """The two processes of each connection, once there are just those, and
+    the commands that they forked have been executed."""
     monitors = children(sshd.pid)
-    all_of_them = monitors + [c for m in monitors for c in children(m)]
-    if len(all_of_them) == 2 * connections and \
-            all(read(f"/proc/{p}/comm") == "sshd-session\n"
-                for p in all_of_them):
-        return all_of_them
-    return None
+    sessions = [c for m in monitors for c in children(m)]
+    found = monitors + sessions + [c for s in sessions for c in children(s)]
+    named = [p for p in found if read(f"/proc/{p}/comm") == "sshd-session\n"]
+    return named if named == monitors + sessions and \
+        len(named) == 2 * connections else None

@@ -17,7 +17,7 @@ GLOBAL_REQUEST, OPEN, CONFIRM, CHANNEL_REQUEST = 80, 90, 91, 98
 SIGN_REQUEST = 13               # of an agent
 # Lines of a server's log that no two connections have alike. (Which end sees
 # the other one's end first is a race.)
-LOST = r"(.*(closed by remote host|Connection reset|Broken pipe).*\n)+"
+LOST = r"(.*(closed by remote host|Connection reset|Broken pipe).*(\n|$))+"
 VARIES = r"^(Transferred: |channel \d+: |TCP |debug|Close session: |syslogin_)"
 
 
