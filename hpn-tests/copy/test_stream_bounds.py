@@ -123,14 +123,14 @@ def test_more_streams_take_no_memory_for_data(place, direction, what):
 
 
 def test_programs_of_streams_do_not_accumulate(place):
-    """Each of eight sources starts seven, which log in for three seconds. scp
+    """Each of eight sources starts seven, which log in for nine seconds. scp
     waits for those that ended before 32 others."""
-    ssh = program(place.path / "ssh", 'case "$*" in *BatchMode*) exec sleep 3'
+    ssh = program(place.path / "ssh", 'case "$*" in *BatchMode*) exec sleep 9'
                   f';; esac; exec {SERVER}')
     fill(place, "file")
     (place.path / "copies").mkdir()
     scp = subprocess.Popen(
-        [f"{OURS}/scp", "-q", "-S", ssh, "-X", "streams=8",
+        [f"{OURS}/scp", "-q", "-l400000", "-S", ssh, "-Xstreams=8",
          *[f"x:{place.source}"] * 8, "copies"], cwd=place.path)
     most = 0
     while scp.poll() is None:

@@ -62,7 +62,7 @@ or as one of several streams:
     empty-data      all data is empty
     bad-data        the first READ of a file fails, and all other data is empty
     swaps=FILE=OTHER        FILE is OTHER once a digest was told
-    stale           what it tells of a path stays as it was for 2 s
+    stale           what it tells of a path stays as it was for 0.5 s
     cuts            the first file that is opened is cut to half, and it ends
                     when it is asked for its attributes
     last-bytes      of each WRITE it takes only the last byte
@@ -497,11 +497,11 @@ class Server:
         m.data = m.data[:-4] + struct.pack(">I", min(m.wanted, most))
 
     def interrupt(self, m):
+        comes()         # the client has seen what was sent
         os.kill(os.getppid(), signal.SIGINT)
-        if self.fault == "interrupts":
-            return
-        time.sleep(0.5)
-        self.fault = None
+        if self.fault != "interrupts":
+            time.sleep(0.5)
+            self.fault = None
 
     def close_and_fail(self, m):
         fails = not LOG or m.string() in self.writing
@@ -527,7 +527,7 @@ class Server:
 
     def be_stale(self, m):
         path, data, now_s = m.string(), self.ask(m), time.monotonic()
-        if now_s > self.told.get(path, (0, 0))[0] + 2:
+        if now_s > self.told.get(path, (0, 0))[0] + 0.5:
             self.told[path] = now_s, data
         old = self.told[path][1]
         return old[:1] + data[1:5] + old[5:]

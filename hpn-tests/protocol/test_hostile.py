@@ -21,9 +21,8 @@ from loopback import OURS, STOCK, wait_until
 
 MORE_THAN_STOCK_KIB = 8 * KIB
 
-# How late a client or server that makes a long path for itself answers. What
-# it sends in that time is to be worth a large window on a slow machine, too.
-# At 5 s the window does not get there; after 10 s ssh takes a ping for lost.
+# How late a client or server answers that makes a long path for itself. On a
+# slow machine more is needed; at 5 s the window does not get there any more.
 LATE_S = (1, 2, 4)
 
 
