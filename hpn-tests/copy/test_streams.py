@@ -260,6 +260,7 @@ def test_slow_server_loses_no_stream(large, more, why):
     assert filecmp.cmp(large.source, large.dest, shallow=False)
     assert re.findall(r"debug1: stream 1 is not used: (.*?)\r?$", error,
                       re.M) == ([why] if why else [])
+    assert why or " flags " in read(large.path / "others")      # it is used
 
 
 def test_others_copy_what_a_hanging_stream_left(large):

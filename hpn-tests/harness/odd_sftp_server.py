@@ -497,7 +497,7 @@ class Server:
         m.data = m.data[:-4] + struct.pack(">I", min(m.wanted, most))
 
     def interrupt(self, m):
-        comes()         # the client has seen what was sent
+        comes()         # the client has read of what was sent, or sends more
         os.kill(os.getppid(), signal.SIGINT)
         if self.fault != "interrupts":
             time.sleep(0.5)
