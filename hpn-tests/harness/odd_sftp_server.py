@@ -9,7 +9,7 @@ FAULT=NUMBER=FILE, at the NUMBERth (3) read or write:
     ends            the file ends there for one read, not for later ones
     closes          it ends
     deaf            it answers, and takes nothing more from its socket
-    wrong-id        it answers a request that nobody sent, and no later one
+    wrong-id        it answers a request nobody sent, and no later read or write
     too-much        it sends more than was asked for; with FILE, once that, or
                     a file in it, has data
     shrinks         FILE, here or the client's, loses all but its first MiB
@@ -497,7 +497,7 @@ class Server:
         m.data = m.data[:-4] + struct.pack(">I", min(m.wanted, most))
 
     def interrupt(self, m):
-        comes()         # the client has read of what was sent, or sends more
+        comes()         # the client has read some replies, or sends more
         os.kill(os.getppid(), signal.SIGINT)
         if self.fault != "interrupts":
             time.sleep(0.5)

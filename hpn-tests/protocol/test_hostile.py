@@ -21,8 +21,8 @@ from loopback import OURS, STOCK, wait_until
 
 MORE_THAN_STOCK_KIB = 8 * KIB
 
-# How late a client or server answers that makes a long path for itself. On a
-# slow machine more is needed; at 5 s the window does not get there any more.
+# How late a peer answers, so that the path looks long. A slow machine needs
+# more. If pings are answered after 5 s, ssh's window does not get there.
 LATE_S = (1, 2, 4)
 
 
